@@ -1,0 +1,27 @@
+# rieszflow_room(NAME FOLDER dir DEPENDS rooms... PRIVATE third-party...)
+#
+# One room of the house = one static library `rieszflow_<name>` made of the .cpp and .hpp files of its folder.
+# DEPENDS are the rooms that its headers may include; PRIVATE are third-party targets that its .cpp files use.
+# Each header is compiled alone by the target `all_verify_interface_header_sets` (built by the tests).
+function(rieszflow_room name)
+  cmake_parse_arguments(ROOM "" "FOLDER" "DEPENDS;PUBLIC;PRIVATE" ${ARGN})
+  set(folder ${CMAKE_CURRENT_SOURCE_DIR})
+  if(ROOM_FOLDER)
+    set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_FOLDER})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.cpp)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.hpp)
+  set(target rieszflow_${name})
+  add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON)
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}
+                                  FILES ${headers})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${RIESZFLOW_TESTS})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE ${RIESZFLOW_COMPILE_OPTIONS})
+  foreach(room ${ROOM_DEPENDS})
+    target_link_libraries(${target} PUBLIC rieszflow_${room})
+  endforeach()
+  target_link_libraries(${target} PUBLIC ${ROOM_PUBLIC} PRIVATE ${ROOM_PRIVATE})
+  add_library(rieszflow::${name} ALIAS ${target})
+endfunction()

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "model/model.hpp"
+
+namespace rieszflow {
+
+/// Mean-field pair sums of theory.md (1), (2) for a batch of replicas.
+///
+/// force_i = -(1/N) sum_{j != i} grad_1 W(x_i, x_j),   energy = (1/(2 N^2)) sum_{i != j} W(x_i, x_j)
+///
+/// Deterministic: bitwise the same for every number of threads.
+class PairSum {
+ public:
+  enum class Method { Automatic, Direct, Fast };
+  struct Options {
+    Method method = Method::Automatic;
+    double tolerance = 1e-6;  ///< relative L2 error of the forces, for Fast
+    int threads = 1;
+  };
+  PairSum(const Model& model, std::size_t particle_count, Options options);
+  ~PairSum();
+  PairSum(PairSum&&) noexcept;
+  PairSum& operator=(PairSum&&) noexcept;
+
+  /// forces += pair forces; positions and forces: (replica, particle, dimension), row-major. Coincident particles of a
+  /// singular W exert no force on each other (no direction exists) and never spoil a third particle.
+  void add_forces(std::span<const double> positions, std::size_t replica_count, std::span<double> forces) const;
+  /// The same with energies (replica), overwritten; +-infinity for coincident particles of a singular W.
+  void add_forces(std::span<const double> positions, std::size_t replica_count, std::span<double> forces,
+                  std::span<double> energies) const;
+  /// Smallest pair distance of each replica, if the model is singular: what a step must resolve. out: (replica)
+  void closest_pairs(std::span<const double> positions, std::size_t replica_count, std::span<double> out) const;
+
+  /// "direct" or "fast": what Automatic chose.
+  std::string_view method_name() const;
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace rieszflow
