@@ -14,8 +14,11 @@ function(rieszflow_room name)
   set(target rieszflow_${name})
   add_library(${target} STATIC ${sources})
   set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX POSITION_INDEPENDENT_CODE ON)
-  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}
-                                  FILES ${headers})
+  set(base ${PROJECT_SOURCE_DIR})  # what the includes of this room's headers are relative to
+  if(folder MATCHES "^${PROJECT_SOURCE_DIR}/src/")
+    set(base ${PROJECT_SOURCE_DIR}/src)
+  endif()
+  target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS ${base} FILES ${headers})
   set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ${RIESZFLOW_TESTS})
   target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_compile_options(${target} PRIVATE ${RIESZFLOW_COMPILE_OPTIONS})
