@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,7 +53,7 @@ struct Progress {
 struct Setting {
   std::filesystem::path directory;       ///< result folder; exists
   std::string resolved_config;           ///< text of DIR/config.toml
-  std::string command_line;
+  std::map<std::string, std::string> provenance;  ///< version, commit, compiler, command_line: attributes of run.h5
   bool resume = false;
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< asked after every step; may be empty
