@@ -12,13 +12,20 @@ namespace rieszflow {
 
 std::string_view name(RunStatus status) {
   switch (status) {
-    case RunStatus::Completed: return "completed";
-    case RunStatus::StoppedByRule: return "stopped_by_rule";
-    case RunStatus::Interrupted: return "interrupted";
-    case RunStatus::NotFinite: return "not_finite";
-    case RunStatus::LostPositivity: return "lost_positivity";
-    case RunStatus::NotConverged: return "not_converged";
-    case RunStatus::Concentrated: return "concentrated";
+    case RunStatus::Completed:
+      return "completed";
+    case RunStatus::StoppedByRule:
+      return "stopped_by_rule";
+    case RunStatus::Interrupted:
+      return "interrupted";
+    case RunStatus::NotFinite:
+      return "not_finite";
+    case RunStatus::LostPositivity:
+      return "lost_positivity";
+    case RunStatus::NotConverged:
+      return "not_converged";
+    case RunStatus::Concentrated:
+      return "concentrated";
   }
   return "unknown";
 }
@@ -26,7 +33,8 @@ std::string_view name(RunStatus status) {
 Schedule Schedule::every(double interval, double start, double end) {
   expects(std::isfinite(start) && std::isfinite(end) && end >= start, "a schedule ends after it starts");
   expects(interval > 0.0, "the output interval is positive");
-  // The last whole interval is dropped when round-off alone separates it from the end: 20 intervals of 0.1 end at 2.
+  // The last whole interval is dropped when round-off alone separates it from the end: 20 intervals of 0.1
+  // end at 2.
   const double intervals = (end - start) / interval;
   const double whole = std::floor(intervals * (1.0 + 1e-12));
   const bool ends_on_an_interval = intervals - whole <= 1e-9 * std::max(1.0, intervals);
@@ -41,7 +49,8 @@ Schedule Schedule::every(double interval, double start, double end) {
 
 Schedule Schedule::at(std::vector<double> times) {
   expects(!times.empty(), "a schedule has at least one time");
-  expects(std::ranges::all_of(times, [](double time) { return std::isfinite(time); }), "scheduled times are finite");
+  expects(std::ranges::all_of(times, [](double time) { return std::isfinite(time); }),
+          "scheduled times are finite");
   expects(std::ranges::adjacent_find(times, std::greater_equal<>()) == times.end(),
           "scheduled times increase strictly");
   Schedule schedule;
