@@ -77,4 +77,5 @@ if(NOT TARGET third_party::hdf5)
 endif()
 
 # -fno-math-errno and -fno-trapping-math let sqrt vectorise; -ffast-math is never used: it voids finiteness checks.
-set(RIESZFLOW_COMPILE_OPTIONS -Wall -Wextra -Wpedantic -Wshadow -fno-math-errno -fno-trapping-math)
+# -Wno-restrict: gcc 12 warns falsely about `"text" + std::string` (GCC bug 105651).
+set(RIESZFLOW_COMPILE_OPTIONS -Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -fno-math-errno -fno-trapping-math)
