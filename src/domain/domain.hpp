@@ -42,13 +42,14 @@ bool contains(const Domain& domain, std::span<const double> point);
 /// point <- nearest point of the closed domain. Torus: wraps. Non-finite coordinates stay as they are.
 void project(const Domain& domain, std::span<double> point);
 
-/// Mirror reflection at the walls, folded in closed form: right for a displacement of any length (a triangle wave per
-/// axis in a box; in a ball the radius is folded along the ray from the centre). Torus: wraps.
+/// Mirror reflection at the walls, folded in closed form: right for a displacement of any length (a triangle
+/// wave per axis in a box; in a ball the radius is folded along the ray from the centre). Torus: wraps.
 /// Non-finite coordinates stay as they are. theory.md section 1.
 void reflect(const Domain& domain, std::span<double> point);
 
 /// out = x - y; on the torus the representative with every coordinate in [-L/2, L/2).
-void displacement(const Domain& domain, std::span<const double> x, std::span<const double> y, std::span<double> out);
+void displacement(const Domain& domain, std::span<const double> x, std::span<const double> y,
+                  std::span<double> out);
 
 /// Smallest box that contains the domain (whole space: not allowed).
 Box bounding_box(const Domain& domain);
