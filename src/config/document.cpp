@@ -180,8 +180,10 @@ Checked check(const Choice& choice, const toml::node& node) {
   const auto* text = node.as_string();
   if (text == nullptr) return wrong(described(node));
   const std::string& word = text->get();
-  if (std::find(choice.names.begin(), choice.names.end(), word) != choice.names.end()) return {word, ""};
-  const auto near = nearest(word, choice.names);
+  std::vector<std::string> names;
+  for (const Named& option : choice.options) names.push_back(option.name);
+  if (std::find(names.begin(), names.end(), word) != names.end()) return {word, ""};
+  const auto near = nearest(word, names);
   return wrong(described(node) + (near ? ", did you mean \"" + *near + "\"?" : ""));
 }
 
@@ -251,7 +253,9 @@ Parsed parse_toml(std::string_view text) {
       const int line =
           std::clamp(static_cast<int>(error.source().begin.line), 1, static_cast<int>(lines.size()));
       std::string& content = lines[static_cast<std::size_t>(line - 1)];
-      const std::string message(error.description());
+      std::string message(error.description());
+      const std::string prefix = "Error while parsing ";
+      if (message.starts_with(prefix)) message.erase(0, prefix.size());
       const bool duplicate = message.find("cannot redefine existing") != std::string::npos;
       std::smatch match;
       const bool has_key = std::regex_search(content, match, key_value_line);
@@ -261,7 +265,8 @@ Parsed parse_toml(std::string_view text) {
       } else if (has_key) {
         key = key_path(header_above(lines, line), key);
       }
-      result.problems.push_back({line, key, duplicate ? "given twice, once is allowed" : message});
+      result.problems.push_back(
+          {line, key, duplicate ? "given twice, once is allowed" : "is no valid TOML (" + message + ")"});
       const bool spans_lines = message.find("array") != std::string::npos ||
                                message.find("inline table") != std::string::npos ||
                                message.find("multi-line") != std::string::npos;
@@ -357,6 +362,8 @@ struct Document::Reader {
   toml::table root;
   std::set<std::string> damaged{};  ///< paths of keys whose lines could not be parsed: not "missing" as well
   std::set<const toml::node*> overridden{};
+
+  using Misspelt = std::map<std::string, std::string>;  ///< right name -> the near miss in the file
 
   // Lines of the nodes made by overrides count as overrides.
   Table::Place place_of(const toml::node& node, int fallback) const {
@@ -484,21 +491,24 @@ struct Document::Reader {
       for (const Key& key : variant.keys) keys.push_back(&key);
     }
     for (const Key& key : section.keys) keys.push_back(&key);
-    for (const Key* key : keys) read_key(*key, table, node);
-
     const auto below = children(section, table.type_);
-    if (type_known) report_unknown(section, table, node, keys, below);
-    for (const Section* subsection : below) read_section(*subsection, table, node);
+    const Misspelt misspelt = type_known ? report_unknown(section, table, node, keys, below) : Misspelt{};
+    for (const Key* key : keys) read_key(*key, table, node, misspelt);
+    for (const Section* subsection : below) read_section(*subsection, table, node, misspelt);
   }
 
   bool read_type(const Section& section, Table& table, const toml::table& node) {
     Choice choice;
-    for (const Variant& variant : section.variants) choice.names.push_back(variant.name);
+    for (const Variant& variant : section.variants) choice.options.push_back({variant.name, variant.meaning});
     const toml::node* value = node.get("type");
     if (value == nullptr) {
-      if (!damaged.contains(key_path(section.path, "type"))) {
-        table.problem("type", "is missing, must be " + allowed(choice));
+      std::string given = "type", what = "is missing, must be ";
+      for (auto&& [key, child] : node) {
+        if (edit_distance(key.str(), "type") > 1) continue;
+        given = key.str();
+        what = "unknown key, did you mean \"type\"? It must be ";
       }
+      if (!damaged.contains(key_path(section.path, "type"))) table.problem(given, what + allowed(choice));
       table.good_ = false;
       return false;
     }
@@ -512,10 +522,10 @@ struct Document::Reader {
     return true;
   }
 
-  void read_key(const Key& key, Table& table, const toml::table& node) {
+  void read_key(const Key& key, Table& table, const toml::table& node, const Misspelt& misspelt) {
     const toml::node* value = node.get(key.name);
     if (value == nullptr) {
-      if (damaged.contains(key_path(table.section_->path, key.name))) {
+      if (misspelt.contains(key.name) || damaged.contains(key_path(table.section_->path, key.name))) {
         table.good_ = false;
       } else if (key.presence == Presence::Required) {
         table.problem(key.name, "is missing, must be " + allowed(key.kind) + " (" + key.meaning + ")");
@@ -536,8 +546,10 @@ struct Document::Reader {
                                 allowed(key.kind) + example);
   }
 
-  void report_unknown(const Section& section, Table& table, const toml::table& node,
-                      const std::vector<const Key*>& keys, const std::vector<const Section*>& below) {
+  // Reports the keys that this table does not know; returns what each near miss stands for.
+  Misspelt report_unknown(const Section& section, Table& table, const toml::table& node,
+                          const std::vector<const Key*>& keys, const std::vector<const Section*>& below) {
+    Misspelt misspelt;
     std::vector<std::string> known;
     if (!section.variants.empty()) known.emplace_back("type");
     for (const Key* key : keys) known.push_back(key->name);
@@ -550,11 +562,13 @@ struct Document::Reader {
         what += ", " + home;
       } else if (const auto near = nearest(name, known)) {
         what += ", did you mean \"" + *near + "\"?";
+        if (node.get(*near) == nullptr) misspelt[*near] = name;
       }
       const std::string scope = table.type_.empty() ? "" : " for type = \"" + table.type_ + "\"";
       table.problem(name,
                     what + (what.ends_with('?') ? " Allowed" : "; allowed") + scope + ": " + joined(known));
     }
+    return misspelt;
   }
 
   // Where a key that this table does not know is known.
@@ -582,8 +596,10 @@ struct Document::Reader {
   }
 
   // The table or tables of `section`, looked for in its parent.
-  void read_section(const Section& section, Table& parent, const toml::table& parent_node) {
-    const std::string name = last_name(section.path);
+  void read_section(const Section& section, Table& parent, const toml::table& parent_node,
+                    const Misspelt& misspelt) {
+    const auto near_miss = misspelt.find(last_name(section.path));
+    const std::string name = near_miss == misspelt.end() ? last_name(section.path) : near_miss->second;
     const std::string path = key_path(parent.path_, name);
     const toml::node* node = parent_node.get(name);
     const bool repeated = section.occurrence == Occurrence::Repeated;

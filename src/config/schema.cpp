@@ -102,8 +102,8 @@ std::string key_comment(const Key& key) {
   return comment;
 }
 
-std::string key_line(const Key& key) {
-  return commented(key.name + " = " + toml_text(key.value), key_comment(key));
+std::string key_line(const Key& key, const std::string& prefix) {
+  return commented(prefix + key.name + " = " + toml_text(key.value), key_comment(key));
 }
 
 // Optional keys stay comments: their absence means something.
@@ -111,7 +111,7 @@ std::string key_lines(const std::vector<Key>& keys, const std::string& prefix) {
   std::string text;
   for (const Key& key : keys) {
     const bool comment_out = key.presence == Presence::Optional && prefix.empty();
-    text += (comment_out ? "# " : prefix) + key_line(key);
+    text += key_line(key, comment_out ? "# " : prefix);
   }
   return text;
 }
@@ -152,8 +152,9 @@ std::string allowed(const Kind& kind) {
           [](const Text&) -> std::string { return "a non-empty text in quotes"; },
           [](const Choice& choice) {
             std::string names;
-            for (const std::string& name : choice.names)
-              names += (names.empty() ? "\"" : " | \"") + name + "\"";
+            for (const Named& option : choice.options) {
+              names += (names.empty() ? "\"" : " | \"") + option.name + "\"";
+            }
             return names;
           },
           [](const List& list) {
@@ -181,6 +182,24 @@ std::string toml_text(const Value& value) {
                         [](const std::vector<std::string>& list) { return list_text(list, quoted); },
                     },
                     value);
+}
+
+std::string listing(const Schema& schema) {
+  std::string text;
+  const auto add = [&](const std::string& title, const std::vector<Named>& options) {
+    text += (text.empty() ? "" : "\n") + title + "\n";
+    for (const Named& option : options) text += fmt::format("  {:<16} {}\n", option.name, option.meaning);
+  };
+  for (const Section& section : schema) {
+    std::vector<Named> types;
+    for (const Variant& variant : section.variants) types.push_back({variant.name, variant.meaning});
+    if (!types.empty()) add(heading(section) + " type", types);
+    for (const Key& key : section.keys) {
+      if (const auto* choice = std::get_if<Choice>(&key.kind))
+        add(heading(section) + " " + key.name, choice->options);
+    }
+  }
+  return text;
 }
 
 std::string sample_config(const Schema& schema, const std::vector<Sample>& samples) {

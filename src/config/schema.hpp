@@ -36,9 +36,15 @@ struct Number {
 /// Non-empty text.
 struct Text {};
 
+/// A word and what it stands for, in one line.
+struct Named {
+  std::string name;
+  std::string meaning;
+};
+
 /// One of these words.
 struct Choice {
-  std::vector<std::string> names;
+  std::vector<Named> options;
 };
 
 /// A list of equal things.
@@ -103,6 +109,10 @@ struct Sample {
   std::string path;
   std::string variant;
 };
+
+/// Every alternative that the schema offers: for each section with variants and each choice, its heading and
+/// one line a name.
+std::string listing(const Schema& schema);
 
 /// A complete config made of the schema's sample and default values: each key with its units, meaning and
 /// allowed values beside it, alternatives as comments. A section takes its first variant unless `samples`

@@ -1,0 +1,278 @@
+#include "experiments/catalogue.hpp"
+
+namespace rieszflow::catalogue {
+namespace {
+
+using config::Choice;
+using config::Integer;
+using config::Key;
+using config::List;
+using config::Number;
+using config::Occurrence;
+using config::Presence;
+using config::Schema;
+using config::Section;
+using config::Text;
+using config::Variant;
+
+using Numbers = std::vector<double>;
+using Integers = std::vector<std::int64_t>;
+using Texts = std::vector<std::string>;
+
+constexpr std::int64_t largest_count = 1'000'000'000'000;
+constexpr std::int64_t most_cells_per_axis = 1'000'000'000;
+
+Key required(std::string name, config::Kind kind, config::Value sample, std::string units,
+             std::string meaning) {
+  return {std::move(name),   std::move(kind),  Presence::Required,
+          std::move(sample), std::move(units), std::move(meaning)};
+}
+Key defaulted(std::string name, config::Kind kind, config::Value value, std::string units,
+              std::string meaning) {
+  return {std::move(name),  std::move(kind),  Presence::Defaulted,
+          std::move(value), std::move(units), std::move(meaning)};
+}
+Key optional(std::string name, config::Kind kind, config::Value sample, std::string units,
+             std::string meaning) {
+  return {std::move(name),   std::move(kind),  Presence::Optional,
+          std::move(sample), std::move(units), std::move(meaning)};
+}
+
+Key lower() {
+  return required("lower", List{Number::any()}, Numbers{-1.0}, "length", "lower corner; its length is d");
+}
+Key upper() { return required("upper", List{Number::any()}, Numbers{1.0}, "length", "upper corner"); }
+Key strength() { return required("strength", Number::any(), 1.0, "energy", "repulsive when positive"); }
+Key softening() {
+  return defaulted("softening", Number::non_negative(), 0.0, "length", "r^2 becomes r^2 + softening^2");
+}
+
+Section top() {
+  return {.path = "",
+          .occurrence = Occurrence::Required,
+          .meaning = "",
+          .keys = {
+              optional("name", Text{}, std::string("run"), "", "of the run; absent: the name of this file")}};
+}
+
+Section model() {
+  return {.path = "model",
+          .occurrence = Occurrence::Required,
+          .meaning = "H_N = (1/N) sum V(x_i) + (1/(2 N^2)) sum W(x_i, x_j)",
+          .keys = {required("inverse_temperature",
+                            Number{.lower = 0.0, .lower_included = false, .may_be_infinite = true}, 4.0,
+                            "1/energy", "beta; inf: gradient flow without noise")}};
+}
+
+Section domain() {
+  return {
+      .path = "model.domain",
+      .occurrence = Occurrence::Required,
+      .meaning = "where particles and density live",
+      .variants = {
+          {"box", "product of intervals with reflecting walls; an interval when d = 1", {lower(), upper()}},
+          {"ball",
+           "closed Euclidean ball with a reflecting wall",
+           {required("center", List{Number::any()}, Numbers{0.0}, "length", "its length is the dimension d"),
+            required("radius", Number::positive(), 1.0, "length", "of the ball")}},
+          {"torus", "periodic box: opposite faces are one", {lower(), upper()}},
+          {"whole_space",
+           "all of R^d, particles only",
+           {required("dimension", Integer{.lower = 1, .upper = 1000}, std::int64_t{1}, "", "d")}},
+      }};
+}
+
+Section potential() {
+  return {
+      .path = "model.potential",
+      .occurrence = Occurrence::Repeated,
+      .meaning = "external potential V, a sum over these tables",
+      .variants = {
+          {"quadratic",
+           "V = stiffness |x - center|^2 / 2",
+           {required("stiffness", Number::any(), 1.0, "energy/length^2", "confining when positive"),
+            optional("center", List{Number::any()}, Numbers{0.0}, "length", "absent: the origin")}},
+          {"double_well",
+           "V = height sum_k ((x_k/width)^2 - 1)^2",
+           {required("height", Number::any(), 1.0, "energy", "of the barrier between the wells"),
+            required("width", Number::positive(), 0.5, "length", "distance of a minimum from the origin")}},
+          {"polynomial",
+           "V = sum_k sum_p coefficients[p] x_k^p",
+           {required("coefficients", List{Number::any()}, Numbers{0.0, 0.0, -0.5, 0.0, 0.25},
+                     "energy/length^p", "of the powers 0, 1, 2, ... of each coordinate")}},
+          {"cosine",
+           "V = amplitude sum_k cos(wavenumber x_k)",
+           {required("amplitude", Number::any(), 1.0, "energy", "of each coordinate's wave"),
+            required("wavenumber", Number::any(), 3.0, "1/length", "of each coordinate's wave")}},
+          {"expression",
+           "V given as text in x, y, z (d > 3: x1, x2, ...)",
+           {required("value", Text{}, std::string("x^2/2 + 0.1*cos(3*x)"), "energy", "V(x)")}},
+          {"table",
+           "V from a text file of rows x [y z] V on a uniform grid, last coordinate fastest",
+           {required("file", Text{}, std::string("potential.txt"), "", "path, relative to this config")}},
+      }};
+}
+
+Section interaction() {
+  return {
+      .path = "model.interaction",
+      .occurrence = Occurrence::Repeated,
+      .meaning = "pair interaction W, a sum over these tables; r = |x - y|",
+      .variants = {
+          {"riesz",
+           "W = strength r^-s / s, s < d, s != 0; s = -1 is the 1-d Coulomb -r",
+           {required("exponent", Number::any(), 0.5, "", "s"), strength(), softening()}},
+          {"log", "W = -strength log r", {strength(), softening()}},
+          {"coulomb", "riesz with s = d - 2, log when d = 2", {strength(), softening()}},
+          {"gaussian",
+           "W = strength exp(-r^2 / (2 length^2))",
+           {strength(), required("length", Number::positive(), 0.5, "length", "range of W")}},
+          {"morse",
+           "W = repulsion_strength exp(-r/repulsion_length) - attraction_strength exp(-r/attraction_length)",
+           {required("repulsion_strength", Number::any(), 1.0, "energy", "of the first term"),
+            required("repulsion_length", Number::positive(), 0.25, "length", "of the first term"),
+            required("attraction_strength", Number::any(), 0.5, "energy", "of the second term"),
+            required("attraction_length", Number::positive(), 0.5, "length", "of the second term")}},
+          {"quadratic",
+           "W = strength |x - y|^2 / 2",
+           {required("strength", Number::any(), 1.0, "energy/length^2", "attractive when positive")}},
+          {"cosine",
+           "W = -strength sum_k cos(x_k - y_k)",
+           {required("strength", Number::any(), 1.0, "energy", "attractive when positive")}},
+          {"expression",
+           "W given as text in r",
+           {required("value", Text{}, std::string("exp(-r)"), "energy", "W(r)")}},
+          {"low_rank",
+           "W = strength sum_k g_k(x) g_k(y)",
+           {required("strength", Number::any(), 1.0, "energy", "positive definite when positive"),
+            required("functions", List{Text{}}, Texts{"x", "x^2"}, "",
+                     "g_k, each as text in the coordinates")}},
+      }};
+}
+
+std::vector<Key> gaussian_keys() {
+  return {
+      required("mean", List{Number::any()}, Numbers{0.0}, "length", "one number for each coordinate"),
+      required("std", List{Number::positive()}, Numbers{0.3}, "length", "one number for each coordinate")};
+}
+
+Section initial() {
+  return {
+      .path = "initial",
+      .occurrence = Occurrence::Required,
+      .meaning = "law of the particles and density at time 0",
+      .variants = {
+          {"gaussian", "normal, coordinates independent, truncated to the domain", gaussian_keys()},
+          {"uniform", "uniform on a bounded domain", {}},
+          {"mixture", "mixture of the Gaussians of [[initial.components]]", {}},
+          {"expression",
+           "unnormalised density given as text in the coordinates",
+           {required("density", Text{}, std::string("1 + 0.5*cos(3*x)"), "", ">= 0 on the domain")}},
+          {"file",
+           "a snapshot of an earlier run",
+           {required("file", Text{}, std::string("out/earlier/run.h5"), "",
+                     "run file, relative to this config"),
+            optional("time", Number::non_negative(), 1.0, "time", "of the snapshot; absent: the last one"),
+            optional(
+                "state",
+                Choice{{{"density", "the density on its grid"}, {"particles", "the positions as they are"}}},
+                std::string("density"), "", "absent: the density where the file has one")}},
+      }};
+}
+
+Section initial_components() {
+  std::vector<Key> keys = gaussian_keys();
+  keys.insert(keys.begin(), defaulted("weight", Number::positive(), 1.0, "", "relative to the others"));
+  return {.path = "initial.components",
+          .occurrence = Occurrence::Repeated,
+          .meaning = "one Gaussian of the mixture",
+          .keys = keys,
+          .only_for = "mixture"};
+}
+
+Section time() {
+  return {
+      .path = "time",
+      .occurrence = Occurrence::Required,
+      .meaning = "of the model; starts at 0",
+      .keys = {
+          required("end", Number::non_negative(), 2.0, "time", "when the run ends"),
+          optional("output_every", Number::positive(), 0.1, "time", "interval of series; absent: end / 100"),
+          optional("snapshots_every", Number::positive(), 0.1, "time",
+                   "interval of positions and densities, a multiple of output_every; absent: output_every"),
+      }};
+}
+
+Section particles() {
+  return {.path = "particles",
+          .occurrence = Occurrence::Optional,
+          .meaning = "the finite-N side; leave out to run the density alone",
+          .keys = {
+              required("count", Integer{.lower = 1, .upper = largest_count}, std::int64_t{1000}, "", "N"),
+              defaulted("replicas", Integer{.lower = 1, .upper = largest_count}, std::int64_t{8}, "",
+                        "independent copies, for standard errors"),
+              required("timestep", Number::positive(), 1e-3, "time", "largest step"),
+              defaulted(
+                  "scheme",
+                  Choice{{{"projected",
+                           "Euler-Maruyama, then the nearest point of the domain; weak order 1/2 at a wall"},
+                          {"reflected", "Euler-Maruyama, then mirror reflection; weak order 1"},
+                          {"mala", "Langevin proposals with a Metropolis test; no bias in equilibrium"}}},
+                  std::string("reflected"), "", "Langevin scheme"),
+              defaulted("summation",
+                        Choice{{{"auto", "the cheaper of the two"},
+                                {"direct", "all pairs, exact to round-off"},
+                                {"fast", "near pairs and a grid, to a tolerance; d <= 3"}}},
+                        std::string("auto"), "", "of the pair forces"),
+              defaulted("tolerance", Number{.lower = 1e-13, .upper = 0.1}, 1e-6, "",
+                        "relative error of fast forces"),
+              defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),
+          }};
+}
+
+Section density() {
+  return {
+      .path = "density",
+      .occurrence = Occurrence::Optional,
+      .meaning = "the mean-field side; leave out to run the particles alone",
+      .keys = {
+          required("cells", List{Integer{.lower = 1, .upper = most_cells_per_axis}, 1, 3}, Integers{256}, "",
+                   "of the grid, one number for each coordinate"),
+          defaulted(
+              "scheme",
+              Choice{{{"auto", "semi_implicit"},
+                      {"semi_implicit", "implicit Scharfetter-Gummel steps, potential frozen over a step"},
+                      {"method_of_lines", "explicit adaptive reference (Boost.Odeint)"}}},
+              std::string("auto"), "", "finite-volume scheme"),
+          optional("timestep", Number::positive(), 1e-3, "time", "fixed step; absent: adaptive"),
+          defaulted("tolerance", Number{.lower = 1e-14, .upper = 0.1}, 1e-5, "1/time",
+                    "L1 error per unit time of the adaptive step"),
+      }};
+}
+
+Section compare() {
+  return {.path = "compare",
+          .occurrence = Occurrence::Defaulted,
+          .meaning = "of particles and density, when both run",
+          .keys = {
+              defaulted("enabled", config::Boolean{}, true, "", "compare them"),
+              defaulted("bins", Integer{.lower = 1, .upper = 100'000}, std::int64_t{64}, "",
+                        "of histograms, per axis"),
+          }};
+}
+
+}  // namespace
+
+const Schema& run() {
+  static const Schema schema{
+      top(),  model(),     domain(),  potential(), interaction(), initial(), initial_components(),
+      time(), particles(), density(), compare()};
+  return schema;
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all{{"run", run()}};
+  return all;
+}
+
+}  // namespace rieszflow::catalogue

@@ -1,0 +1,22 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/schema.hpp"
+
+/// What the program knows by name: the one list behind validation, `rieszflow list` and `rieszflow defaults`.
+namespace rieszflow::catalogue {
+
+/// The config of `rieszflow run`: one model, its particles and its density.
+const config::Schema& run();
+
+/// A command that takes a config.
+struct Command {
+  std::string name;
+  const config::Schema& schema;
+};
+
+/// Every command that takes a config.
+const std::vector<Command>& commands();
+
+}  // namespace rieszflow::catalogue
