@@ -1,0 +1,314 @@
+#include "features/feature_map.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "core/expects.hpp"
+#include "features/activation.hpp"
+#include "features/matrix_product.hpp"
+
+namespace rieszflow {
+namespace {
+
+constexpr std::array all_maps{
+    FeatureMap::Fourier,  FeatureMap::FourierPhase, FeatureMap::Circle, FeatureMap::PositiveExponential,
+    FeatureMap::Softplus, FeatureMap::Relu,         FeatureMap::Softmax};
+
+constexpr std::size_t block_rows = 32;      // rows of data whose scores are in the cache at one time
+constexpr std::size_t tile_particles = 32;  // particles of one task of weighted_moments
+
+/// Particles first..first+count-1 as the right-hand factor of a score product: (p, padded count), zeros in
+/// the padding.
+std::vector<double> transposed(std::span<const double> particles, std::size_t dimension, std::size_t first,
+                               std::size_t count) {
+  const std::size_t columns = padded(count);
+  std::vector<double> out(dimension * columns, 0.0);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t k = 0; k < dimension; ++k) out[k * columns + i] = particles[(first + i) * dimension + k];
+  return out;
+}
+
+/// scores(a, i) of rows first..first+rows-1; (row, columns).
+void set_scores(const LiftedData& data, std::size_t first, std::size_t rows,
+                const std::vector<double>& particles, std::size_t columns, double* scores) {
+  for (std::size_t a = 0; a < rows; ++a) std::fill_n(scores + a * columns, columns, data.offsets[first + a]);
+  add_product(rows, data.dimension, columns, {data.points.data() + first * data.dimension, data.dimension, 1},
+              particles.data(), columns, scores, columns);
+}
+
+/// Features and slopes of a block of rows for all particles. The softmax map's row maximum is taken out
+/// before the exponential and its values are normalised to mean one, so they never overflow.
+class Block {
+ public:
+  Block(FeatureMap map, const LiftedData& data, std::span<const double> particles)
+      : map_(map),
+        data_(data),
+        count_(particles.size() / data.dimension),
+        columns_(padded(count_)),
+        particles_(transposed(particles, data.dimension, 0, count_)),
+        scores_(block_rows * columns_) {
+    for (std::size_t c = 0; c < component_count(map); ++c) {
+      values_[c].resize(scores_.size());
+      slopes_[c].resize(scores_.size());
+    }
+  }
+
+  void evaluate(std::size_t first, std::size_t rows) {
+    set_scores(data_, first, rows, particles_, columns_, scores_.data());
+    if (map_ == FeatureMap::Softmax) {
+      for (std::size_t a = 0; a < rows; ++a) {
+        double* row = scores_.data() + a * columns_;
+        const double largest = *std::max_element(row, row + count_);
+        for (std::size_t i = 0; i < columns_; ++i) row[i] = i < count_ ? row[i] - largest : 0.0;
+      }
+    }
+    double* values[2] = {values_[0].data(), values_[1].data()};
+    double* slopes[2] = {slopes_[0].data(), slopes_[1].data()};
+    activate(map_, scores_.data(), rows * columns_, values, slopes);
+    if (map_ == FeatureMap::Softmax) {
+      for (std::size_t a = 0; a < rows; ++a) {
+        double* row = values[0] + a * columns_;
+        double sum = 0.0;
+        for (std::size_t i = 0; i < count_; ++i) sum += row[i];
+        for (std::size_t i = 0; i < count_; ++i) row[i] *= static_cast<double>(count_) / sum;
+      }
+    }
+  }
+
+  std::size_t count() const { return count_; }
+  std::size_t columns() const { return columns_; }
+  const double* value(std::size_t component, std::size_t row) const {
+    return values_[component].data() + row * columns_;
+  }
+  const double* slope(std::size_t component, std::size_t row) const {
+    return slopes_[component].data() + row * columns_;
+  }
+
+ private:
+  FeatureMap map_;
+  const LiftedData& data_;
+  std::size_t count_;
+  std::size_t columns_;
+  std::vector<double> particles_;
+  std::vector<double> scores_;
+  std::array<std::vector<double>, 2> values_;
+  std::array<std::vector<double>, 2> slopes_;
+};
+
+}  // namespace
+
+std::span<const FeatureMap> feature_maps() { return all_maps; }
+
+std::string_view name(FeatureMap map) {
+  switch (map) {
+    case FeatureMap::Fourier:
+      return "fourier";
+    case FeatureMap::FourierPhase:
+      return "fourier_phase";
+    case FeatureMap::Circle:
+      return "circle";
+    case FeatureMap::PositiveExponential:
+      return "positive_exponential";
+    case FeatureMap::Softplus:
+      return "softplus";
+    case FeatureMap::Relu:
+      return "relu";
+    case FeatureMap::Softmax:
+      return "softmax";
+  }
+  return "";
+}
+
+std::string_view formula(FeatureMap map) {
+  switch (map) {
+    case FeatureMap::Fourier:
+      return "(cos <w, z>, sin <w, z>): random Fourier features, both phases";
+    case FeatureMap::FourierPhase:
+      return "sqrt(2) cos(<w, z> + b): random Fourier features with a phase";
+    case FeatureMap::Circle:
+      return "sqrt(2) cos(z - w): one wave on the circle, the closed-form model";
+    case FeatureMap::PositiveExponential:
+      return "exp(<w, z> - |z|^2/2): positive features of the exponential kernel";
+    case FeatureMap::Softplus:
+      return "log(1 + exp <w, z>)";
+    case FeatureMap::Relu:
+      return "max(0, <w, z>): arc-cosine kernel";
+    case FeatureMap::Softmax:
+      return "N exp <w_i, z> / sum_j exp <w_j, z>: softmax over the features";
+  }
+  return "";
+}
+
+std::optional<FeatureMap> feature_map_named(std::string_view wanted) {
+  for (const FeatureMap map : all_maps)
+    if (name(map) == wanted) return map;
+  return std::nullopt;
+}
+
+std::size_t component_count(FeatureMap map) { return map == FeatureMap::Fourier ? 2 : 1; }
+
+std::size_t particle_dimension(FeatureMap map, std::size_t data_dimension) {
+  if (map == FeatureMap::Circle) return 1;
+  return map == FeatureMap::FourierPhase ? data_dimension + 1 : data_dimension;
+}
+
+LiftedData lift(FeatureMap map, std::span<const double> points, std::size_t data_dimension) {
+  expects(data_dimension >= 1 && points.size() % data_dimension == 0, "whole rows of data");
+  expects(map != FeatureMap::Circle || data_dimension == 1, "the circle map takes one angle per data point");
+  LiftedData lifted;
+  lifted.count = points.size() / data_dimension;
+  lifted.dimension = particle_dimension(map, data_dimension);
+  lifted.offsets.assign(lifted.count, 0.0);
+  lifted.points.assign(lifted.count * lifted.dimension, 0.0);
+  for (std::size_t a = 0; a < lifted.count; ++a) {
+    const double* point = points.data() + a * data_dimension;
+    double* row = lifted.points.data() + a * lifted.dimension;
+    if (map == FeatureMap::Circle) {
+      row[0] = -1.0;
+      lifted.offsets[a] = point[0];
+      continue;
+    }
+    std::copy_n(point, data_dimension, row);
+    if (map == FeatureMap::FourierPhase) row[data_dimension] = 1.0;
+    if (map == FeatureMap::PositiveExponential)
+      for (std::size_t k = 0; k < data_dimension; ++k) lifted.offsets[a] -= 0.5 * point[k] * point[k];
+  }
+  return lifted;
+}
+
+void feature_values(FeatureMap map, const LiftedData& data, std::span<const double> particles,
+                    std::span<double> out) {
+  Block block(map, data, particles);
+  const std::size_t components = component_count(map);
+  expects(out.size() == data.count * components * block.count(), "out is (row, component, particle)");
+  for (std::size_t first = 0; first < data.count; first += block_rows) {
+    const std::size_t rows = std::min(block_rows, data.count - first);
+    block.evaluate(first, rows);
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t c = 0; c < components; ++c)
+        std::copy_n(block.value(c, a), block.count(),
+                    out.data() + ((first + a) * components + c) * block.count());
+  }
+}
+
+void add_pullback(FeatureMap map, const LiftedData& data, std::span<const double> particles,
+                  std::span<const double> weights, std::span<double> gradient) {
+  Block block(map, data, particles);
+  const std::size_t components = component_count(map), count = block.count(), columns = block.columns();
+  expects(weights.size() == data.count * components * count, "weights are (row, component, particle)");
+  expects(gradient.size() == count * data.dimension, "gradient is (particle, dimension)");
+  std::vector<double> score_weights(block_rows * columns, 0.0);
+  std::vector<double> sums(data.dimension * columns, 0.0);  // (dimension, particle)
+  for (std::size_t first = 0; first < data.count; first += block_rows) {
+    const std::size_t rows = std::min(block_rows, data.count - first);
+    block.evaluate(first, rows);
+    for (std::size_t a = 0; a < rows; ++a) {
+      const double* w = weights.data() + (first + a) * components * count;
+      double* out = score_weights.data() + a * columns;
+      if (map == FeatureMap::Softmax) {  // d phi_j / d s_i = phi_i (delta_ij - phi_j / N)
+        const double* phi = block.value(0, a);
+        double mean = 0.0;
+        for (std::size_t i = 0; i < count; ++i) mean += phi[i] * w[i];
+        mean /= static_cast<double>(count);
+        for (std::size_t i = 0; i < count; ++i) out[i] = phi[i] * (w[i] - mean);
+        continue;
+      }
+      const double* slope = block.slope(0, a);
+      for (std::size_t i = 0; i < count; ++i) out[i] = w[i] * slope[i];
+      if (components == 2) {
+        const double* second = block.slope(1, a);
+        for (std::size_t i = 0; i < count; ++i) out[i] += w[count + i] * second[i];
+      }
+    }
+    add_product(data.dimension, rows, columns,
+                {data.points.data() + first * data.dimension, 1, data.dimension}, score_weights.data(),
+                columns, sums.data(), columns);
+  }
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t k = 0; k < data.dimension; ++k)
+      gradient[i * data.dimension + k] += sums[k * columns + i];
+}
+
+void weighted_moments(FeatureMap map, const LiftedData& data, std::span<const double> weights,
+                      std::span<const double> particles, std::span<double> moments,
+                      std::span<double> derivatives, int threads) {
+  expects(map != FeatureMap::Softmax, "softmax features have no moments of one particle alone");
+  const std::size_t p = data.dimension, count = particles.size() / p, components = component_count(map);
+  expects(weights.size() == data.count && moments.size() == count * components &&
+              derivatives.size() == count * components * p,
+          "weights per row, moments per particle and component");
+
+  // Rows (w_a, w_a x_a): row 0 of the product with values is the moment, rows 1..p with slopes the
+  // derivative.
+  const std::size_t width = p + 1;
+  std::vector<double> weighted(data.count * width);
+  for (std::size_t a = 0; a < data.count; ++a) {
+    weighted[a * width] = weights[a];
+    for (std::size_t k = 0; k < p; ++k) weighted[a * width + 1 + k] = weights[a] * data.points[a * p + k];
+  }
+
+  const std::size_t tiles = (count + tile_particles - 1) / tile_particles;
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+  for (std::size_t tile = 0; tile < tiles; ++tile) {
+    const std::size_t first_particle = tile * tile_particles;
+    const std::size_t in_tile = std::min(tile_particles, count - first_particle);
+    const std::size_t columns = padded(in_tile);
+    const std::vector<double> omega = transposed(particles, p, first_particle, in_tile);
+    std::vector<double> scores(block_rows * columns);
+    std::array<std::vector<double>, 2> value, slope;
+    double* values[2] = {nullptr, nullptr};
+    double* slopes[2] = {nullptr, nullptr};
+    for (std::size_t c = 0; c < components; ++c) {
+      value[c].resize(scores.size());
+      slope[c].resize(scores.size());
+      values[c] = value[c].data();
+      slopes[c] = slope[c].data();
+    }
+    std::vector<double> moment(components * columns, 0.0), sums(components * p * columns, 0.0);
+    for (std::size_t first = 0; first < data.count; first += block_rows) {
+      const std::size_t rows = std::min(block_rows, data.count - first);
+      set_scores(data, first, rows, omega, columns, scores.data());
+      activate(map, scores.data(), rows * columns, values, slopes);
+      const double* left = weighted.data() + first * width;
+      for (std::size_t c = 0; c < components; ++c) {
+        add_product(1, rows, columns, {left, 1, width}, values[c], columns, moment.data() + c * columns,
+                    columns);
+        add_product(p, rows, columns, {left + 1, 1, width}, slopes[c], columns, sums.data() + c * p * columns,
+                    columns);
+      }
+    }
+    for (std::size_t i = 0; i < in_tile; ++i) {
+      for (std::size_t c = 0; c < components; ++c) {
+        const std::size_t target = (first_particle + i) * components + c;
+        moments[target] = moment[c * columns + i];
+        for (std::size_t k = 0; k < p; ++k) derivatives[target * p + k] = sums[(c * p + k) * columns + i];
+      }
+    }
+  }
+}
+
+double median_distance(std::span<const double> points, std::size_t dimension, std::size_t limit) {
+  const std::size_t rows = points.size() / dimension;
+  expects(rows >= 2 && limit >= 2, "at least two rows");
+  const std::size_t used = std::min(rows, limit);
+  std::vector<double> squares;
+  squares.reserve(used * (used - 1) / 2);
+  for (std::size_t a = 0; a < used; ++a) {
+    const double* x = points.data() + a * rows / used * dimension;
+    for (std::size_t b = 0; b < a; ++b) {
+      const double* y = points.data() + b * rows / used * dimension;
+      double square = 0.0;
+      for (std::size_t k = 0; k < dimension; ++k) square += (x[k] - y[k]) * (x[k] - y[k]);
+      if (square > 0.0) squares.push_back(square);
+    }
+  }
+  if (squares.empty()) return 0.0;
+  const auto middle = squares.begin() + static_cast<std::ptrdiff_t>(squares.size() / 2);
+  std::nth_element(squares.begin(), middle, squares.end());
+  return std::sqrt(*middle);
+}
+
+}  // namespace rieszflow
