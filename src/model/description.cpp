@@ -57,7 +57,7 @@ std::string description(const Potential& potential) {
           },
           [](const CosinePotential& v) { return fmt::format("{} sum_k cos({} x_k)", v.amplitude, v.wavenumber); },
           [](const ExpressionPotential& v) { return v.function->text(); },
-          [](const TablePotential& v) { return fmt::format("table {}", v.source); },
+          [](const TablePotential& v) { return fmt::format("table {}", v.source()); },
       },
       potential);
 }

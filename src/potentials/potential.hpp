@@ -34,19 +34,37 @@ struct CosinePotential {
 
 class ExpressionFunction;  // expression.hpp
 
-/// V(x) given as text in the coordinates x, y, z (or x1, x2, ...); its force by symbolic-free central differences of
-/// fourth order, see expression.hpp.
+/// V(x) given as text in the coordinates x, y, z (or x1, x2, ...); its force is the exact derivative of the
+/// text.
 struct ExpressionPotential {
   std::shared_ptr<const ExpressionFunction> function;
 };
 
-/// V on a uniform grid of points, cubic-spline (d = 1) or multilinear-gradient consistent tensor cubic interpolation.
-struct TablePotential {
-  std::vector<double> lower;         ///< (dimension) first node
-  std::vector<double> upper;         ///< (dimension) last node
-  std::vector<std::size_t> nodes;    ///< (dimension)
-  std::vector<double> values;        ///< (node), last axis fastest
-  std::string source;                ///< file it came from, for messages
+/// V on a uniform grid of points: the tensor product of interpolating cubic splines, twice continuously
+/// differentiable, with not-a-knot ends (error O(h^4) up to the ends). The force is the exact gradient of the
+/// interpolant. Along an axis with fewer than four nodes: the polynomial through them. Beyond the outer nodes
+/// the last cubic piece continues. Source: C. de Boor, A Practical Guide to Splines (2001), chapters IV and
+/// XVII.
+class TablePotential {
+ public:
+  /// lower, upper: first and last node, (dimension), equal along an axis of one node; nodes: (dimension);
+  /// values: (node), last axis fastest, finite; source: the file it came from, for messages.
+  TablePotential(std::vector<double> lower, std::vector<double> upper, std::vector<std::size_t> nodes,
+                 std::vector<double> values, std::string source);
+
+  const std::vector<double>& lower() const { return lower_; }
+  const std::vector<double>& upper() const { return upper_; }
+  const std::string& source() const { return source_; }
+
+  /// V(point); gradient, if not empty: (dimension), overwritten.
+  double value_and_gradient(std::span<const double> point, std::span<double> gradient) const;
+
+ private:
+  std::vector<double> lower_;
+  std::vector<double> upper_;
+  std::vector<std::size_t> nodes_;
+  std::vector<double> coefficients_;  ///< of the cubic B-splines, (node + 2 per axis), last axis fastest
+  std::string source_;
 };
 
 /// External potential V: a closed set with one contract, `value` and `add_force`.
