@@ -14,6 +14,9 @@ enum class NoisePurpose : std::uint32_t {
   ProjectionDirection = 5,
   Bootstrap = 6,
   BrownianBridge = 7,
+  MiniBatch = 16,
+  DataSplit = 17,
+  SyntheticData = 18,
 };
 
 /// Counter-based random numbers: each draw is a pure function of (seed, purpose, replica, step, particle), so

@@ -8,6 +8,7 @@
 
 #include "core/expects.hpp"
 #include "features/activation.hpp"
+#include "features/feature_block.hpp"
 #include "features/matrix_product.hpp"
 
 namespace rieszflow {
@@ -38,65 +39,6 @@ void set_scores(const LiftedData& data, std::size_t first, std::size_t rows,
   add_product(rows, data.dimension, columns, {data.points.data() + first * data.dimension, data.dimension, 1},
               particles.data(), columns, scores, columns);
 }
-
-/// Features and slopes of a block of rows for all particles. The softmax map's row maximum is taken out
-/// before the exponential and its values are normalised to mean one, so they never overflow.
-class Block {
- public:
-  Block(FeatureMap map, const LiftedData& data, std::span<const double> particles)
-      : map_(map),
-        data_(data),
-        count_(particles.size() / data.dimension),
-        columns_(padded(count_)),
-        particles_(transposed(particles, data.dimension, 0, count_)),
-        scores_(block_rows * columns_) {
-    for (std::size_t c = 0; c < component_count(map); ++c) {
-      values_[c].resize(scores_.size());
-      slopes_[c].resize(scores_.size());
-    }
-  }
-
-  void evaluate(std::size_t first, std::size_t rows) {
-    set_scores(data_, first, rows, particles_, columns_, scores_.data());
-    if (map_ == FeatureMap::Softmax) {
-      for (std::size_t a = 0; a < rows; ++a) {
-        double* row = scores_.data() + a * columns_;
-        const double largest = *std::max_element(row, row + count_);
-        for (std::size_t i = 0; i < columns_; ++i) row[i] = i < count_ ? row[i] - largest : 0.0;
-      }
-    }
-    double* values[2] = {values_[0].data(), values_[1].data()};
-    double* slopes[2] = {slopes_[0].data(), slopes_[1].data()};
-    activate(map_, scores_.data(), rows * columns_, values, slopes);
-    if (map_ == FeatureMap::Softmax) {
-      for (std::size_t a = 0; a < rows; ++a) {
-        double* row = values[0] + a * columns_;
-        double sum = 0.0;
-        for (std::size_t i = 0; i < count_; ++i) sum += row[i];
-        for (std::size_t i = 0; i < count_; ++i) row[i] *= static_cast<double>(count_) / sum;
-      }
-    }
-  }
-
-  std::size_t count() const { return count_; }
-  std::size_t columns() const { return columns_; }
-  const double* value(std::size_t component, std::size_t row) const {
-    return values_[component].data() + row * columns_;
-  }
-  const double* slope(std::size_t component, std::size_t row) const {
-    return slopes_[component].data() + row * columns_;
-  }
-
- private:
-  FeatureMap map_;
-  const LiftedData& data_;
-  std::size_t count_;
-  std::size_t columns_;
-  std::vector<double> particles_;
-  std::vector<double> scores_;
-  std::array<std::vector<double>, 2> values_;
-  std::array<std::vector<double>, 2> slopes_;
-};
 
 }  // namespace
 
@@ -179,9 +121,75 @@ LiftedData lift(FeatureMap map, std::span<const double> points, std::size_t data
   return lifted;
 }
 
+FeatureBlock::FeatureBlock(FeatureMap map, const LiftedData& data, std::span<const double> particles,
+                           std::size_t capacity)
+    : map_(map),
+      data_(data),
+      count_(particles.size() / data.dimension),
+      columns_(padded(count_)),
+      particles_(transposed(particles, data.dimension, 0, count_)),
+      scores_(capacity * columns_),
+      score_weights_(capacity * columns_, 0.0) {
+  for (std::size_t c = 0; c < component_count(map); ++c) {
+    values_[c].resize(scores_.size());
+    slopes_[c].resize(scores_.size());
+  }
+}
+
+void FeatureBlock::evaluate(std::size_t first, std::size_t rows) {
+  expects(rows * columns_ <= scores_.size() && first + rows <= data_.count,
+          "rows of the data within the capacity");
+  first_ = first;
+  rows_ = rows;
+  set_scores(data_, first, rows, particles_, columns_, scores_.data());
+  if (map_ == FeatureMap::Softmax) {
+    for (std::size_t a = 0; a < rows; ++a) {
+      double* row = scores_.data() + a * columns_;
+      const double largest = *std::max_element(row, row + count_);
+      for (std::size_t i = 0; i < columns_; ++i) row[i] = i < count_ ? row[i] - largest : 0.0;
+    }
+  }
+  double* values[2] = {values_[0].data(), values_[1].data()};
+  double* slopes[2] = {slopes_[0].data(), slopes_[1].data()};
+  activate(map_, scores_.data(), rows * columns_, values, slopes);
+  if (map_ == FeatureMap::Softmax) {
+    for (std::size_t a = 0; a < rows; ++a) {
+      double* row = values[0] + a * columns_;
+      double sum = 0.0;
+      for (std::size_t i = 0; i < count_; ++i) sum += row[i];
+      for (std::size_t i = 0; i < count_; ++i) row[i] *= static_cast<double>(count_) / sum;
+    }
+  }
+}
+
+void FeatureBlock::add_pullback(const double* const* weights, std::span<double> sums) {
+  for (std::size_t a = 0; a < rows_; ++a) {
+    const double* first = weights[0] + a * columns_;
+    double* out = score_weights_.data() + a * columns_;
+    if (map_ == FeatureMap::Softmax) {  // d phi_j / d s_i = phi_i (delta_ij - phi_j / N)
+      const double* phi = value(0) + a * columns_;
+      double mean = 0.0;
+      for (std::size_t i = 0; i < count_; ++i) mean += phi[i] * first[i];
+      mean /= static_cast<double>(count_);
+      for (std::size_t i = 0; i < count_; ++i) out[i] = phi[i] * (first[i] - mean);
+      continue;
+    }
+    const double* slope = slopes_[0].data() + a * columns_;
+    for (std::size_t i = 0; i < count_; ++i) out[i] = first[i] * slope[i];
+    if (component_count(map_) == 2) {
+      const double* second = weights[1] + a * columns_;
+      const double* other_slope = slopes_[1].data() + a * columns_;
+      for (std::size_t i = 0; i < count_; ++i) out[i] += second[i] * other_slope[i];
+    }
+  }
+  add_product(data_.dimension, rows_, columns_,
+              {data_.points.data() + first_ * data_.dimension, 1, data_.dimension}, score_weights_.data(),
+              columns_, sums.data(), columns_);
+}
+
 void feature_values(FeatureMap map, const LiftedData& data, std::span<const double> particles,
                     std::span<double> out) {
-  Block block(map, data, particles);
+  FeatureBlock block(map, data, particles, block_rows);
   const std::size_t components = component_count(map);
   expects(out.size() == data.count * components * block.count(), "out is (row, component, particle)");
   for (std::size_t first = 0; first < data.count; first += block_rows) {
@@ -189,43 +197,29 @@ void feature_values(FeatureMap map, const LiftedData& data, std::span<const doub
     block.evaluate(first, rows);
     for (std::size_t a = 0; a < rows; ++a)
       for (std::size_t c = 0; c < components; ++c)
-        std::copy_n(block.value(c, a), block.count(),
+        std::copy_n(block.value(c) + a * block.columns(), block.count(),
                     out.data() + ((first + a) * components + c) * block.count());
   }
 }
 
 void add_pullback(FeatureMap map, const LiftedData& data, std::span<const double> particles,
                   std::span<const double> weights, std::span<double> gradient) {
-  Block block(map, data, particles);
+  FeatureBlock block(map, data, particles, block_rows);
   const std::size_t components = component_count(map), count = block.count(), columns = block.columns();
   expects(weights.size() == data.count * components * count, "weights are (row, component, particle)");
   expects(gradient.size() == count * data.dimension, "gradient is (particle, dimension)");
-  std::vector<double> score_weights(block_rows * columns, 0.0);
-  std::vector<double> sums(data.dimension * columns, 0.0);  // (dimension, particle)
+  std::vector<double> rows_of[2] = {std::vector<double>(block_rows * columns, 0.0),
+                                    std::vector<double>(block_rows * columns, 0.0)};
+  std::vector<double> sums(data.dimension * columns, 0.0);
   for (std::size_t first = 0; first < data.count; first += block_rows) {
     const std::size_t rows = std::min(block_rows, data.count - first);
     block.evaluate(first, rows);
-    for (std::size_t a = 0; a < rows; ++a) {
-      const double* w = weights.data() + (first + a) * components * count;
-      double* out = score_weights.data() + a * columns;
-      if (map == FeatureMap::Softmax) {  // d phi_j / d s_i = phi_i (delta_ij - phi_j / N)
-        const double* phi = block.value(0, a);
-        double mean = 0.0;
-        for (std::size_t i = 0; i < count; ++i) mean += phi[i] * w[i];
-        mean /= static_cast<double>(count);
-        for (std::size_t i = 0; i < count; ++i) out[i] = phi[i] * (w[i] - mean);
-        continue;
-      }
-      const double* slope = block.slope(0, a);
-      for (std::size_t i = 0; i < count; ++i) out[i] = w[i] * slope[i];
-      if (components == 2) {
-        const double* second = block.slope(1, a);
-        for (std::size_t i = 0; i < count; ++i) out[i] += w[count + i] * second[i];
-      }
-    }
-    add_product(data.dimension, rows, columns,
-                {data.points.data() + first * data.dimension, 1, data.dimension}, score_weights.data(),
-                columns, sums.data(), columns);
+    for (std::size_t a = 0; a < rows; ++a)
+      for (std::size_t c = 0; c < components; ++c)
+        std::copy_n(weights.data() + ((first + a) * components + c) * count, count,
+                    rows_of[c].data() + a * columns);
+    const double* const pointers[2] = {rows_of[0].data(), rows_of[1].data()};
+    block.add_pullback(pointers, sums);
   }
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t k = 0; k < data.dimension; ++k)

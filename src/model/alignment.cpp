@@ -1,0 +1,473 @@
+#include "model/alignment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/expects.hpp"
+#include "core/noise.hpp"
+#include "features/feature_block.hpp"
+#include "features/matrix_product.hpp"
+
+namespace rieszflow {
+namespace {
+
+constexpr std::size_t block_rows = 64;
+constexpr std::size_t chunk_rows = 32;  // rows of the Gram matrix per task; a multiple of column_group
+
+struct Sample {
+  LiftedData data;
+  std::vector<double> labels;  ///< (row, label column)
+};
+
+/// Empirical means of the features of N particles on one sample; every matrix has padded(N) columns.
+struct Statistics {
+  std::size_t count = 0;               ///< N
+  std::size_t columns = 0;             ///< padded(N)
+  std::size_t components = 1;          ///< m
+  std::size_t label_columns = 1;       ///< q
+  std::vector<double> label_features;  ///< u: (component, label column, columns)
+  std::vector<double> gram;           ///< S: (component, component, particle, columns); empty when not needed
+  std::vector<double> feature_means;  ///< (component, columns); zero unless centred
+  std::vector<double> label_means;    ///< (label column); zero unless centred
+
+  double* u(std::size_t c) { return label_features.data() + c * label_columns * columns; }
+  const double* u(std::size_t c) const { return label_features.data() + c * label_columns * columns; }
+  double* s(std::size_t c, std::size_t d) { return gram.data() + (c * components + d) * count * columns; }
+  const double* s(std::size_t c, std::size_t d) const {
+    return gram.data() + (c * components + d) * count * columns;
+  }
+};
+
+/// S(c, d) += Phi_c^T Phi_d over a block of rows, upper triangle of the diagonal blocks only.
+void add_gram(const FeatureBlock& block, std::size_t rows, Statistics& sums, int threads) {
+  const std::size_t chunks = (sums.count + chunk_rows - 1) / chunk_rows;
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const std::size_t first = chunk * chunk_rows, height = std::min(chunk_rows, sums.count - first);
+    for (std::size_t c = 0; c < sums.components; ++c)
+      for (std::size_t d = c; d < sums.components; ++d) {
+        const std::size_t left = c == d ? first : 0;
+        add_product(height, rows, sums.columns - left, {block.value(c) + first, 1, sums.columns},
+                    block.value(d) + left, sums.columns, sums.s(c, d) + first * sums.columns + left,
+                    sums.columns);
+      }
+  }
+}
+
+Statistics statistics(FeatureMap map, const Sample& sample, std::size_t label_columns,
+                      std::span<const double> particles, bool with_gram, bool centred, int threads) {
+  FeatureBlock block(map, sample.data, particles, block_rows);
+  Statistics out;
+  out.count = block.count();
+  out.columns = block.columns();
+  out.components = component_count(map);
+  out.label_columns = label_columns;
+  out.label_features.assign(out.components * label_columns * out.columns, 0.0);
+  out.feature_means.assign(out.components * out.columns, 0.0);
+  out.label_means.assign(label_columns, 0.0);
+  if (with_gram) out.gram.assign(out.components * out.components * out.count * out.columns, 0.0);
+
+  const std::vector<double> ones(block_rows, 1.0);
+  for (std::size_t first = 0; first < sample.data.count; first += block_rows) {
+    const std::size_t rows = std::min(block_rows, sample.data.count - first);
+    block.evaluate(first, rows);
+    for (std::size_t c = 0; c < out.components; ++c) {
+      add_product(label_columns, rows, out.columns,
+                  {sample.labels.data() + first * label_columns, 1, label_columns}, block.value(c),
+                  out.columns, out.u(c), out.columns);
+      if (centred)
+        add_product(1, rows, out.columns, {ones.data(), 1, 1}, block.value(c), out.columns,
+                    out.feature_means.data() + c * out.columns, out.columns);
+    }
+    if (with_gram) add_gram(block, rows, out, threads);
+  }
+
+  const double scale = 1.0 / static_cast<double>(sample.data.count);
+  for (double& value : out.label_features) value *= scale;
+  for (double& value : out.feature_means) value *= scale;
+  for (double& value : out.gram) value *= scale;
+  if (centred) {
+    for (std::size_t a = 0; a < sample.data.count; ++a)
+      for (std::size_t q = 0; q < label_columns; ++q)
+        out.label_means[q] += scale * sample.labels[a * label_columns + q];
+    for (std::size_t c = 0; c < out.components; ++c)
+      for (std::size_t q = 0; q < label_columns; ++q)
+        for (std::size_t i = 0; i < out.columns; ++i)
+          out.u(c)[q * out.columns + i] -= out.label_means[q] * out.feature_means[c * out.columns + i];
+  }
+  if (with_gram) {
+    for (std::size_t c = 0; c < out.components; ++c)
+      for (std::size_t d = c; d < out.components; ++d)
+        for (std::size_t i = 0; i < out.count; ++i)
+          for (std::size_t j = c == d ? i : 0; j < out.count; ++j) {
+            double& upper = out.s(c, d)[i * out.columns + j];
+            if (centred)
+              upper -= out.feature_means[c * out.columns + i] * out.feature_means[d * out.columns + j];
+            out.s(d, c)[j * out.columns + i] = upper;
+          }
+  }
+  return out;
+}
+
+/// a = integral u . u' dmu over two statistics of the same particles (the same one: |u|^2), with weights w_i
+/// / N.
+double target_overlap(const Statistics& one, const Statistics& other, std::span<const double> weights) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < one.count; ++i) {
+    double product = 0.0;
+    for (std::size_t c = 0; c < one.components; ++c)
+      for (std::size_t q = 0; q < one.label_columns; ++q)
+        product += one.u(c)[q * one.columns + i] * other.u(c)[q * one.columns + i];
+    sum += weights.empty() ? product : weights[i] * product;
+  }
+  return sum / static_cast<double>(one.count);
+}
+
+/// b = double-integral S : S' dmu dmu.
+double kernel_overlap(const Statistics& one, const Statistics& other, std::span<const double> weights) {
+  double sum = 0.0;
+  for (std::size_t c = 0; c < one.components; ++c)
+    for (std::size_t d = 0; d < one.components; ++d)
+      for (std::size_t i = 0; i < one.count; ++i) {
+        double row = 0.0;
+        for (std::size_t j = 0; j < one.count; ++j) {
+          const double product = one.s(c, d)[i * one.columns + j] * other.s(c, d)[i * one.columns + j];
+          row += weights.empty() ? product : weights[j] * product;
+        }
+        sum += weights.empty() ? row : weights[i] * row;
+      }
+  return sum / (static_cast<double>(one.count) * static_cast<double>(one.count));
+}
+
+/// |E[y y^T]|_F of the labels, centred or not.
+double label_norm(std::span<const double> labels, std::size_t columns, bool centred) {
+  const std::size_t rows = labels.size() / columns;
+  std::vector<double> means(columns, 0.0), products(columns * columns, 0.0);
+  for (std::size_t a = 0; a < rows; ++a)
+    for (std::size_t q = 0; q < columns; ++q) {
+      means[q] += labels[a * columns + q] / static_cast<double>(rows);
+      for (std::size_t r = 0; r < columns; ++r)
+        products[q * columns + r] +=
+            labels[a * columns + q] * labels[a * columns + r] / static_cast<double>(rows);
+    }
+  double square = 0.0;
+  for (std::size_t q = 0; q < columns; ++q)
+    for (std::size_t r = 0; r < columns; ++r) {
+      const double entry = products[q * columns + r] - (centred ? means[q] * means[r] : 0.0);
+      square += entry * entry;
+    }
+  return std::sqrt(square);
+}
+
+/// A as a function of the two overlaps a and b, and its partial derivatives; theory.md (8)-(10).
+struct Value {
+  double value = 0.0;
+  double target_slope = 0.0;  ///< -dA/da
+  double kernel_slope = 0.0;  ///< 2 dA/db
+};
+
+Value alignment_value(AlignmentKind kind, double a, double b, double label_norm) {
+  switch (kind) {
+    case AlignmentKind::Linear:
+      return {-a, 1.0, 0.0};
+    case AlignmentKind::SquaredLoss:
+      return {0.5 * label_norm * label_norm - a + 0.5 * b, 1.0, 1.0};
+    case AlignmentKind::Normalised: {
+      const double root = std::sqrt(b);
+      return {-a / (label_norm * root), 1.0 / (label_norm * root), a / (label_norm * b * root)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string_view name(AlignmentKind kind) {
+  switch (kind) {
+    case AlignmentKind::Linear:
+      return "linear";
+    case AlignmentKind::SquaredLoss:
+      return "squared_loss";
+    case AlignmentKind::Normalised:
+      return "normalised";
+  }
+  return "";
+}
+
+struct Alignment::Implementation {
+  FeatureMap map;
+  Options options;
+  std::size_t label_columns;
+  Sample all;
+  double norm = 0.0;  ///< |E[y y^T]|_F, centred for the normalised alignment
+
+  bool with_gram() const { return options.kind != AlignmentKind::Linear; }
+  bool centred() const { return options.kind == AlignmentKind::Normalised; }
+
+  /// `half` 0 or 1 of the two independent batches of one step.
+  Sample batch(std::uint64_t replica, std::uint64_t step, std::uint64_t half) const {
+    std::vector<double> draws(options.batch_rows);
+    NoiseStream(options.seed, NoisePurpose::MiniBatch).uniforms(replica, step, half, draws);
+    Sample out;
+    out.data.count = options.batch_rows;
+    out.data.dimension = all.data.dimension;
+    for (const double draw : draws) {
+      const std::size_t row =
+          std::min(static_cast<std::size_t>(draw * static_cast<double>(all.data.count)), all.data.count - 1);
+      const auto begin = [&](const std::vector<double>& values, std::size_t width) {
+        return values.begin() + static_cast<std::ptrdiff_t>(row * width);
+      };
+      out.data.points.insert(
+          out.data.points.end(), begin(all.data.points, out.data.dimension),
+          begin(all.data.points, out.data.dimension) + static_cast<std::ptrdiff_t>(out.data.dimension));
+      out.data.offsets.push_back(all.data.offsets[row]);
+      out.labels.insert(out.labels.end(), begin(all.labels, label_columns),
+                        begin(all.labels, label_columns) + static_cast<std::ptrdiff_t>(label_columns));
+    }
+    return out;
+  }
+
+  Statistics means(const Sample& sample, std::span<const double> particles) const {
+    return statistics(map, sample, label_columns, particles, with_gram(), centred(), options.threads);
+  }
+
+  Value value(const Statistics& one, const Statistics& other, std::span<const double> weights = {}) const {
+    return alignment_value(options.kind, target_overlap(one, other, weights),
+                           with_gram() ? kernel_overlap(one, other, weights) : 0.0, norm);
+  }
+
+  /// forces_i += factor * (2 target_slope <u, E[y D_i]> - 2 kernel_slope E[M_i D_i]), u and S from `means`, E
+  /// over `sample`.
+  void add_forces(const Sample& sample, const Statistics& means, const Value& value, double factor,
+                  std::span<const double> particles, std::span<double> forces) const {
+    const std::size_t count = means.count, columns = means.columns, components = means.components;
+    const double scale = factor * options.strength / static_cast<double>(sample.data.count);
+    std::vector<double> u = means.label_features, s = means.gram;
+    for (double& entry : u) entry *= 2.0 * value.target_slope * scale;
+    for (double& entry : s) entry *= -2.0 * value.kernel_slope * scale / static_cast<double>(count);
+    // Centring: row a of the weights is (y_a - E y) u + (phi_a - E phi) S, so the constant part is a shift of
+    // all rows.
+    std::vector<double> shift(components * columns, 0.0);
+    if (centred()) {
+      for (std::size_t c = 0; c < components; ++c) {
+        double* out = shift.data() + c * columns;
+        add_product(1, label_columns, columns, {means.label_means.data(), 0, 1},
+                    u.data() + c * label_columns * columns, columns, out, columns);
+        for (std::size_t d = 0; d < components; ++d)
+          add_product(1, count, columns, {means.feature_means.data() + d * columns, 0, 1},
+                      s.data() + (d * components + c) * count * columns, columns, out, columns);
+      }
+      for (double& entry : shift) entry = -entry;
+    }
+
+    FeatureBlock block(map, sample.data, particles, block_rows);
+    std::array<std::vector<double>, 2> weights;
+    for (std::size_t c = 0; c < components; ++c) weights[c].resize(block_rows * columns);
+    const double* const pointers[2] = {weights[0].data(), weights[1].data()};
+    std::vector<double> sums(sample.data.dimension * columns, 0.0);
+    const std::size_t panels = (columns + chunk_rows - 1) / chunk_rows;
+    for (std::size_t first = 0; first < sample.data.count; first += block_rows) {
+      const std::size_t rows = std::min(block_rows, sample.data.count - first);
+      block.evaluate(first, rows);
+#pragma omp parallel for schedule(static) num_threads(options.threads) if (options.threads > 1)
+      for (std::size_t panel = 0; panel < panels; ++panel) {
+        const std::size_t left = panel * chunk_rows, width = std::min(chunk_rows, columns - left);
+        for (std::size_t c = 0; c < components; ++c) {
+          double* out = weights[c].data() + left;
+          for (std::size_t a = 0; a < rows; ++a)
+            std::copy_n(shift.data() + c * columns + left, width, out + a * columns);
+          add_product(rows, label_columns, width,
+                      {sample.labels.data() + first * label_columns, label_columns, 1},
+                      u.data() + c * label_columns * columns + left, columns, out, columns);
+          if (!with_gram()) continue;
+          for (std::size_t d = 0; d < components; ++d)
+            add_product(rows, count, width, {block.value(d), columns, 1},
+                        s.data() + (d * components + c) * count * columns + left, columns, out, columns);
+        }
+      }
+      block.add_pullback(pointers, sums);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t k = 0; k < sample.data.dimension; ++k)
+        forces[i * sample.data.dimension + k] += sums[k * columns + i];
+  }
+
+  bool has_one_sweep() const {
+    return options.kind == AlignmentKind::Linear && map != FeatureMap::Softmax && label_columns == 1;
+  }
+
+  /// u and its derivative in one sweep: the gradient of (8) for one label column.
+  double add_linear_forces(const Sample& one, const Sample& other, std::span<const double> particles,
+                           std::span<double> forces) const {
+    const std::size_t p = all.data.dimension, terms = particles.size() / p * component_count(map);
+    std::array<std::vector<double>, 2> u, derivative;
+    const bool same = &one == &other;
+    for (std::size_t half = 0; half < (same ? 1 : 2); ++half) {
+      const Sample& sample = half == 0 ? one : other;
+      std::vector<double> weights = sample.labels;
+      for (double& weight : weights) weight /= static_cast<double>(sample.data.count);
+      u[half].resize(terms);
+      derivative[half].resize(terms * p);
+      weighted_moments(map, sample.data, weights, particles, u[half], derivative[half], options.threads);
+    }
+    if (same) {
+      u[1] = u[0];
+      derivative[1] = derivative[0];
+    }
+    double sum = 0.0;
+    const std::size_t components = component_count(map);
+    for (std::size_t term = 0; term < terms; ++term) {
+      sum += u[0][term] * u[1][term];
+      double* force = forces.data() + term / components * p;
+      for (std::size_t k = 0; k < p; ++k)
+        force[k] += options.strength *
+                    (u[0][term] * derivative[1][term * p + k] + u[1][term] * derivative[0][term * p + k]);
+    }
+    return -options.strength * sum * static_cast<double>(components) / static_cast<double>(terms);
+  }
+};
+
+Alignment::Alignment(FeatureMap map, const LabelledData& data, Options options)
+    : implementation_(std::make_unique<Implementation>()) {
+  expects(data.count >= 1 && data.label_columns >= 1, "labelled data");
+  expects(data.points.size() == data.count * data.dimension &&
+              data.labels.size() == data.count * data.label_columns,
+          "whole rows of points and labels");
+  implementation_->map = map;
+  implementation_->options = options;
+  implementation_->label_columns = data.label_columns;
+  implementation_->all = {lift(map, data.points, data.dimension), data.labels};
+  implementation_->norm =
+      label_norm(data.labels, data.label_columns, options.kind == AlignmentKind::Normalised);
+  expects(options.kind != AlignmentKind::Normalised || implementation_->norm > 0.0,
+          "labels of more than one class");
+}
+
+Alignment::~Alignment() = default;
+
+FeatureMap Alignment::map() const { return implementation_->map; }
+const Alignment::Options& Alignment::options() const { return implementation_->options; }
+bool Alignment::is_stochastic() const { return implementation_->options.batch_rows > 0; }
+
+std::string Alignment::description() const {
+  const Implementation& self = *implementation_;
+  const std::string batches =
+      is_stochastic() ? fmt::format(", two batches of {} rows per step", self.options.batch_rows) : "";
+  return fmt::format("{} alignment of {} features with the labels of {} points, strength {}{}",
+                     name(self.options.kind), name(self.map), self.all.data.count, self.options.strength,
+                     batches);
+}
+
+double Alignment::add_forces(std::span<const double> positions, std::size_t particle_count,
+                             std::uint64_t replica, std::uint64_t step, std::span<double> forces) const {
+  const Implementation& self = *implementation_;
+  expects(positions.size() == particle_count * self.all.data.dimension && forces.size() == positions.size(),
+          "one particle of the feature map per row");
+  if (!is_stochastic()) {
+    if (self.has_one_sweep()) return self.add_linear_forces(self.all, self.all, positions, forces);
+    const Statistics means = self.means(self.all, positions);
+    const Value value = self.value(means, means);
+    self.add_forces(self.all, means, value, 1.0, positions, forces);
+    return self.options.strength * value.value;
+  }
+  const Sample first = self.batch(replica, step, 0), second = self.batch(replica, step, 1);
+  if (self.has_one_sweep()) return self.add_linear_forces(first, second, positions, forces);
+  const Statistics first_means = self.means(first, positions), second_means = self.means(second, positions);
+  const Value value = self.value(first_means, second_means);
+  self.add_forces(first, second_means, value, 0.5, positions, forces);
+  self.add_forces(second, first_means, value, 0.5, positions, forces);
+  return self.options.strength * value.value;
+}
+
+double Alignment::value(std::span<const double> particles) const { return value(particles, {}); }
+
+double Alignment::value(std::span<const double> particles, std::span<const double> weights) const {
+  const Statistics means = implementation_->means(implementation_->all, particles);
+  return implementation_->options.strength * implementation_->value(means, means, weights).value;
+}
+
+namespace {
+
+class AlignmentOnGrid final : public GridFunctional {
+ public:
+  AlignmentOnGrid(const Grid& grid, Alignment::Options options, double label_norm, std::vector<double> target,
+                  std::vector<double> kernel)
+      : options_(options),
+        label_norm_(label_norm),
+        target_(std::move(target)),
+        kernel_(std::move(kernel)),
+        columns_(padded(grid.cell_count())),
+        volumes_(grid.cell_count(), grid.cell_volume()) {
+    for (std::size_t cell = 0; cell < grid.volume_fractions.size(); ++cell)
+      volumes_[cell] *= grid.volume_fractions[cell];
+  }
+
+  double value(std::span<const double> averages, std::span<double> first_variation) const override {
+    const std::size_t cells = volumes_.size();
+    expects(averages.size() == cells && first_variation.size() == cells,
+            "cell averages on the functional's grid");
+    std::vector<double> masses(cells), smoothed(columns_, 0.0);
+    for (std::size_t cell = 0; cell < cells; ++cell) masses[cell] = averages[cell] * volumes_[cell];
+    if (!kernel_.empty())
+      add_product(1, cells, columns_, {masses.data(), 0, 1}, kernel_.data(), columns_, smoothed.data(),
+                  columns_);
+    double a = 0.0, b = 0.0;
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      a += masses[cell] * target_[cell];
+      b += masses[cell] * smoothed[cell];
+    }
+    const Value value = alignment_value(options_.kind, a, b, label_norm_);
+    for (std::size_t cell = 0; cell < cells; ++cell)
+      first_variation[cell] =
+          options_.strength * (value.kernel_slope * smoothed[cell] - value.target_slope * target_[cell]);
+    return options_.strength * value.value;
+  }
+
+ private:
+  Alignment::Options options_;
+  double label_norm_;
+  std::vector<double> target_;  ///< |u|^2 at the cell centres
+  std::vector<double>
+      kernel_;  ///< |S|_F^2 between cell centres, (cell, padded cell); empty for linear alignment
+  std::size_t columns_;
+  std::vector<double> volumes_;  ///< of the cells, inside the domain
+};
+
+}  // namespace
+
+std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
+  const Implementation& self = *implementation_;
+  expects(self.map != FeatureMap::Softmax, "softmax features are no function of one particle");
+  expects(grid.dimension() == self.all.data.dimension, "the grid is in the space of the particles");
+  const std::size_t cells = grid.cell_count(), p = grid.dimension();
+  std::vector<double> centers(cells * p);
+  for (std::size_t cell = 0; cell < cells; ++cell) grid.cell_center(cell, {centers.data() + cell * p, p});
+  const Statistics means = self.means(self.all, centers);
+  std::vector<double> target(cells, 0.0), kernel(self.with_gram() ? cells * means.columns : 0, 0.0);
+  for (std::size_t c = 0; c < means.components; ++c) {
+    for (std::size_t q = 0; q < self.label_columns; ++q)
+      for (std::size_t cell = 0; cell < cells; ++cell)
+        target[cell] += means.u(c)[q * means.columns + cell] * means.u(c)[q * means.columns + cell];
+    if (!self.with_gram()) continue;
+    for (std::size_t d = 0; d < means.components; ++d)
+      for (std::size_t k = 0; k < kernel.size(); ++k) kernel[k] += means.s(c, d)[k] * means.s(c, d)[k];
+  }
+  return std::make_unique<AlignmentOnGrid>(grid, self.options, self.norm, std::move(target),
+                                           std::move(kernel));
+}
+
+double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles) {
+  const Sample sample{data, std::vector<double>(data.count, 0.0)};
+  const Statistics means = statistics(map, sample, 1, particles, true, false, 1);
+  double trace = 0.0;
+  for (std::size_t c = 0; c < means.components; ++c)
+    for (std::size_t i = 0; i < means.count; ++i) trace += means.s(c, c)[i * means.columns + i];
+  const double square =
+      kernel_overlap(means, means, {}) * static_cast<double>(means.count) * static_cast<double>(means.count);
+  return trace * trace / square;
+}
+
+}  // namespace rieszflow
