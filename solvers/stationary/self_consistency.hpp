@@ -11,7 +11,7 @@ namespace rieszflow::stationary {
 struct Options {
   double tolerance = 1e-12;  ///< L1 distance between rho and Z^-1 exp(-beta (V + W*rho))
   int iterations = 10000;
-  int memory = 8;            ///< Anderson depth
+  int memory = 8;  ///< Anderson depth
 };
 
 struct Result {

@@ -1,0 +1,289 @@
+#include "model/convolution.hpp"
+
+#include <fftw3.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstring>
+#include <mutex>
+
+#include "core/expects.hpp"
+
+namespace rieszflow {
+namespace {
+
+using Complex = std::complex<double>;
+
+std::mutex& planner() {  // FFTW's planner is the one part of it that threads must not share
+  static std::mutex mutex;
+  return mutex;
+}
+
+struct FreeArray {
+  void operator()(void* memory) const { fftw_free(memory); }
+};
+template <class T>
+using AlignedArray = std::unique_ptr<T[], FreeArray>;
+
+template <class T>
+AlignedArray<T> aligned_array(std::size_t size) {
+  auto* memory = static_cast<T*>(fftw_malloc(std::max<std::size_t>(size, 1) * sizeof(T)));
+  if (memory == nullptr) throw std::bad_alloc();
+  std::fill_n(memory, size, T{});
+  return AlignedArray<T>(memory);
+}
+
+struct DestroyPlan {
+  void operator()(fftw_plan plan) const {
+    const std::lock_guard lock(planner());
+    fftw_destroy_plan(plan);
+  }
+};
+using Plan = std::unique_ptr<std::remove_pointer_t<fftw_plan>, DestroyPlan>;
+
+fftw_complex* raw(Complex* pointer) { return reinterpret_cast<fftw_complex*>(pointer); }
+
+/// Smallest even number >= least with no prime factor above 7.
+std::size_t fast_length(std::size_t least) {
+  for (std::size_t length = std::max<std::size_t>(2, least + least % 2);; length += 2) {
+    std::size_t rest = length;
+    for (const std::size_t prime : {2, 3, 5, 7}) {
+      while (rest % prime == 0) rest /= prime;
+    }
+    if (rest == 1) return length;
+  }
+}
+
+constexpr std::size_t lanes = 8;  ///< columns transformed together: two cache lines
+
+}  // namespace
+
+/// The last axis is transformed row by row (real to complex); the others, for `lanes` columns at a time, in
+/// buffers that stay in cache. Arrays hold no padded rows, only padded lines in the buffers.
+struct EvenConvolution::Implementation {
+  std::size_t dimension = 0;
+  std::array<std::size_t, 3> count{1, 1,
+                                   1};  ///< cells; axes are counted from the left, missing ones have length 1
+  std::array<std::size_t, 3> length{1, 1, 1};  ///< of the transform
+  std::array<std::size_t, 3> half{1, 1, 1};    ///< length / 2 + 1
+  std::size_t row_count = 1;
+  std::size_t row_stride = 0;  ///< complex numbers per row of `rows`, a multiple of `lanes`
+  double scale = 1.0;
+  int threads = 1;
+  std::vector<double> spectrum;  ///< (half_0, half_1, row_stride), scaled by 1 / product of lengths
+  mutable AlignedArray<Complex> rows;
+  mutable std::vector<AlignedArray<double>> row_buffers;      ///< (thread)
+  mutable std::vector<AlignedArray<Complex>> column_buffers;  ///< (thread)
+  mutable std::vector<AlignedArray<Complex>> plane_buffers;   ///< (thread), d = 3
+  Plan row_forward, row_backward;
+  std::array<Plan, 2> column_forward, column_backward;
+
+  void transform_kernel(std::span<const double> weights, std::span<const std::size_t> offsets);
+  void convolve_columns(std::size_t block, Complex* column, Complex* plane) const;
+};
+
+void EvenConvolution::Implementation::transform_kernel(std::span<const double> weights,
+                                                       std::span<const std::size_t> offsets) {
+  // One axis after the other: an even real line of `length` values transforms into an even real line.
+  std::array<std::size_t, 3> extent{1, 1, 1};
+  for (std::size_t a = 0; a < dimension; ++a) extent[3 - dimension + a] = offsets[a];
+  std::vector<double> data(weights.begin(), weights.end());
+  for (std::size_t axis = 3 - dimension; axis < 3; ++axis) {
+    std::array<std::size_t, 3> next_extent = extent;
+    next_extent[axis] = half[axis];
+    std::vector<double> next(next_extent[0] * next_extent[1] * next_extent[2]);
+    std::size_t inner = 1, outer = 1;
+    for (std::size_t a = axis + 1; a < 3; ++a) inner *= extent[a];
+    for (std::size_t a = 0; a < axis; ++a) outer *= extent[a];
+    auto line = aligned_array<double>(length[axis]);
+    auto transform = aligned_array<Complex>(half[axis]);
+    Plan plan;
+    {
+      const std::lock_guard lock(planner());
+      plan.reset(fftw_plan_dft_r2c_1d(static_cast<int>(length[axis]), line.get(), raw(transform.get()),
+                                      FFTW_ESTIMATE));
+    }
+    for (std::size_t o = 0; o < outer; ++o) {
+      for (std::size_t i = 0; i < inner; ++i) {
+        std::fill_n(line.get(), length[axis], 0.0);
+        for (std::size_t k = 0; k < std::min(extent[axis], half[axis]); ++k) {
+          const double weight = data[(o * extent[axis] + k) * inner + i];
+          line[k] = weight;
+          if (k > 0) line[length[axis] - k] = weight;
+        }
+        fftw_execute(plan.get());
+        for (std::size_t k = 0; k < half[axis]; ++k)
+          next[(o * half[axis] + k) * inner + i] = transform[k].real();
+      }
+    }
+    data = std::move(next);
+    extent = next_extent;
+  }
+  spectrum.assign(half[0] * half[1] * row_stride, 0.0);
+  for (std::size_t line = 0; line < half[0] * half[1]; ++line) {
+    for (std::size_t k = 0; k < half[2]; ++k)
+      spectrum[line * row_stride + k] = scale * data[line * half[2] + k];
+  }
+}
+
+EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<const double> weights,
+                                 Kind kind, int threads)
+    : implementation_(std::make_unique<Implementation>()) {
+  Implementation& self = *implementation_;
+  expects(!counts.empty() && counts.size() <= 3, "convolution in one, two or three dimensions");
+  self.dimension = counts.size();
+  std::vector<std::size_t> offsets;
+  std::size_t offset_product = 1;
+  for (std::size_t a = 0; a < counts.size(); ++a) {
+    const std::size_t axis = 3 - counts.size() + a;
+    self.count[axis] = counts[a];
+    self.length[axis] = kind == Kind::Circular ? counts[a] : fast_length(2 * counts[a] - 1);
+    self.half[axis] = self.length[axis] / 2 + 1;
+    self.scale /= static_cast<double>(self.length[axis]);
+    offsets.push_back(offset_count(counts[a], kind));
+    offset_product *= offsets.back();
+  }
+  expects(weights.size() == offset_product, "one weight per offset");
+  self.row_count = self.count[0] * self.count[1];
+  self.row_stride = (self.half[2] + lanes - 1) / lanes * lanes;
+  self.threads = self.row_count * self.count[2] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1;
+  self.transform_kernel(weights, offsets);
+
+  self.rows = aligned_array<Complex>(self.row_count * self.row_stride);
+  const bool has_columns = self.dimension >= 2;
+  for (int t = 0; t < self.threads; ++t) {
+    self.row_buffers.push_back(aligned_array<double>(self.length[2]));
+    if (has_columns)
+      self.column_buffers.push_back(aligned_array<Complex>(std::max(self.length[0], self.length[1]) * lanes));
+    if (self.dimension == 3)
+      self.plane_buffers.push_back(aligned_array<Complex>(self.count[0] * self.length[1] * lanes));
+  }
+  const std::lock_guard lock(planner());
+  self.row_forward.reset(fftw_plan_dft_r2c_1d(static_cast<int>(self.length[2]), self.row_buffers[0].get(),
+                                              raw(self.rows.get()), FFTW_ESTIMATE));
+  self.row_backward.reset(fftw_plan_dft_c2r_1d(static_cast<int>(self.length[2]), raw(self.rows.get()),
+                                               self.row_buffers[0].get(), FFTW_ESTIMATE));
+  for (std::size_t axis = 3 - self.dimension; axis < 2; ++axis) {
+    const int n = static_cast<int>(self.length[axis]);
+    fftw_complex* buffer = raw(self.column_buffers[0].get());
+    const auto plan = [&](int sign) {
+      return fftw_plan_many_dft(1, &n, lanes, buffer, nullptr, lanes, 1, buffer, nullptr, lanes, 1, sign,
+                                FFTW_ESTIMATE);
+    };
+    self.column_forward[axis].reset(plan(FFTW_FORWARD));
+    self.column_backward[axis].reset(plan(FFTW_BACKWARD));
+  }
+}
+
+EvenConvolution::~EvenConvolution() = default;
+EvenConvolution::EvenConvolution(EvenConvolution&&) noexcept = default;
+EvenConvolution& EvenConvolution::operator=(EvenConvolution&&) noexcept = default;
+
+std::size_t EvenConvolution::offset_count(std::size_t count, Kind kind) {
+  return kind == Kind::Circular ? count / 2 + 1 : count;
+}
+
+/// The axes other than the last, for the columns block * lanes .. + lanes - 1.
+void EvenConvolution::Implementation::convolve_columns(std::size_t block, Complex* column,
+                                                       Complex* plane) const {
+  const std::size_t first = block * lanes;
+  const auto multiply = [&](std::size_t axis, std::size_t other) {
+    for (std::size_t k = 0; k < length[axis]; ++k) {
+      const std::size_t even = std::min(k, length[axis] - k);
+      const double* weight =
+          spectrum.data() + (axis == 0 ? even * half[1] + other : even) * row_stride + first;
+      Complex* value = column + k * lanes;
+      for (std::size_t lane = 0; lane < lanes; ++lane) value[lane] *= weight[lane];
+    }
+  };
+  if (dimension == 2) {
+    for (std::size_t i = 0; i < count[1]; ++i) {
+      std::memcpy(static_cast<void*>(column + i * lanes), rows.get() + i * row_stride + first,
+                  lanes * sizeof(Complex));
+    }
+    std::fill(column + count[1] * lanes, column + length[1] * lanes, Complex{});
+    fftw_execute_dft(column_forward[1].get(), raw(column), raw(column));
+    multiply(1, 0);
+    fftw_execute_dft(column_backward[1].get(), raw(column), raw(column));
+    for (std::size_t i = 0; i < count[1]; ++i) {
+      std::memcpy(static_cast<void*>(rows.get() + i * row_stride + first), column + i * lanes,
+                  lanes * sizeof(Complex));
+    }
+    return;
+  }
+  const std::size_t sheet = length[1] * lanes;
+  for (std::size_t i = 0; i < count[0]; ++i) {
+    Complex* line = plane + i * sheet;
+    for (std::size_t j = 0; j < count[1]; ++j) {
+      std::memcpy(static_cast<void*>(line + j * lanes), rows.get() + (i * count[1] + j) * row_stride + first,
+                  lanes * sizeof(Complex));
+    }
+    std::fill(line + count[1] * lanes, line + sheet, Complex{});
+    fftw_execute_dft(column_forward[1].get(), raw(line), raw(line));
+  }
+  for (std::size_t k = 0; k < length[1]; ++k) {
+    for (std::size_t i = 0; i < count[0]; ++i) {
+      std::memcpy(static_cast<void*>(column + i * lanes), plane + i * sheet + k * lanes,
+                  lanes * sizeof(Complex));
+    }
+    std::fill(column + count[0] * lanes, column + length[0] * lanes, Complex{});
+    fftw_execute_dft(column_forward[0].get(), raw(column), raw(column));
+    multiply(0, std::min(k, length[1] - k));
+    fftw_execute_dft(column_backward[0].get(), raw(column), raw(column));
+    for (std::size_t i = 0; i < count[0]; ++i) {
+      std::memcpy(static_cast<void*>(plane + i * sheet + k * lanes), column + i * lanes,
+                  lanes * sizeof(Complex));
+    }
+  }
+  for (std::size_t i = 0; i < count[0]; ++i) {
+    Complex* line = plane + i * sheet;
+    fftw_execute_dft(column_backward[1].get(), raw(line), raw(line));
+    for (std::size_t j = 0; j < count[1]; ++j) {
+      std::memcpy(static_cast<void*>(rows.get() + (i * count[1] + j) * row_stride + first), line + j * lanes,
+                  lanes * sizeof(Complex));
+    }
+  }
+}
+
+void EvenConvolution::operator()(std::span<const double> in, std::span<double> out) const {
+  const Implementation& self = *implementation_;
+  const std::size_t n = self.count[2], rows = self.row_count, stride = self.row_stride;
+  expects(in.size() == rows * n && out.size() == rows * n, "one value per cell");
+
+#pragma omp parallel num_threads(self.threads) if (self.threads > 1)
+  {
+    int thread = 0;
+#ifdef _OPENMP
+    thread = self.threads > 1 ? omp_get_thread_num() : 0;
+#endif
+    double* buffer = self.row_buffers[thread].get();
+    std::fill(buffer + n, buffer + self.length[2], 0.0);
+#pragma omp for schedule(static)
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::copy_n(in.data() + row * n, n, buffer);
+      fftw_execute_dft_r2c(self.row_forward.get(), buffer, raw(self.rows.get() + row * stride));
+    }
+    if (self.dimension == 1) {
+      Complex* values = self.rows.get();
+#pragma omp for schedule(static)
+      for (std::size_t k = 0; k < self.half[2]; ++k) values[k] *= self.spectrum[k];
+    } else {
+      Complex* column = self.column_buffers[thread].get();
+      Complex* plane = self.dimension == 3 ? self.plane_buffers[thread].get() : nullptr;
+#pragma omp for schedule(static)
+      for (std::size_t block = 0; block < stride / lanes; ++block)
+        self.convolve_columns(block, column, plane);
+    }
+#pragma omp for schedule(static)
+    for (std::size_t row = 0; row < rows; ++row) {
+      fftw_execute_dft_c2r(self.row_backward.get(), raw(self.rows.get() + row * stride), buffer);
+      std::copy_n(buffer, n, out.data() + row * n);
+    }
+  }
+}
+
+}  // namespace rieszflow
