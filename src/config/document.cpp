@@ -627,6 +627,7 @@ struct Document::Reader {
         std::all_of(array->begin(), array->end(), [](const toml::node& item) { return item.is_table(); });
     if (!all_tables) {
       parent.problem(name, described(*node) + ", must be one or more tables " + heading);
+      if (node->is_table()) read_table(section, path + "[0]", *node->as_table(), parent.places_[name]);
       return;
     }
     for (std::size_t index = 0; index < array->size(); ++index) {
@@ -719,7 +720,7 @@ std::unique_ptr<Document> Document::parse(std::string_view text, std::string sou
 
 Table* Document::table(std::string_view path) {
   for (Table& candidate : tables_) {
-    if (candidate.path_ == path) return &candidate;
+    if (candidate.section_->path == path) return &candidate;
   }
   return nullptr;
 }

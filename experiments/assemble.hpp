@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/document.hpp"
+#include "experiments/side_by_side.hpp"
+
+/// The only place that maps config keys to models and options. experiments/catalogue says which keys there
+/// are; here is what they mean together, and which combinations can only fail.
+namespace rieszflow {
+
+/// A config and what the command line adds to it.
+struct Request {
+  std::filesystem::path config;
+  std::vector<std::string> overrides{};  ///< "key.path=value"
+  std::optional<std::int64_t> seed{};    ///< instead of [particles] seed; without particles nothing is random
+  int threads = 1;                       ///< no key of the config: it never changes a result
+};
+
+struct Assembly {
+  side_by_side::Question question;
+  std::string resolved;  ///< the config with every default filled in; assembles to the same question
+};
+
+/// Throws config::ConfigError with all problems at once.
+Assembly assemble(const Request& request);
+
+/// The same for a document that was read with a schema that contains catalogue::run(). Paths in it are
+/// relative to the folder of `request.config`. The caller may have added problems of its own; they are thrown
+/// together.
+Assembly assemble(config::Document& document, const Request& request);
+
+}  // namespace rieszflow
