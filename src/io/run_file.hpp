@@ -5,10 +5,13 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "domain/domain.hpp"
+#include "io/checkpoint.hpp"
+#include "io/files.hpp"
+#include "io/vtk_export.hpp"
 #include "model/clock.hpp"
 #include "model/density.hpp"
 #include "model/ensemble.hpp"
@@ -16,42 +19,54 @@
 /// The run file: one HDF5 file that is readable without this program, and complete after every commit.
 namespace rieszflow::io {
 
-/// The machine's fault (disk full, no permission, damaged file): names the file. Exit code 4.
-class FileError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 /// Text attributes of the file: version, commit, compiler, seed, command line, config text, model in words.
 using Manifest = std::map<std::string, std::string>;
 
 struct SeriesDescription {
-  std::string name;                ///< dataset group below observables/, e.g. "density/free_energy"
+  std::string name;  ///< dataset group below observables/, e.g. "density/free_energy"
   std::string units;
   std::string meaning;
-  std::size_t columns = 1;         ///< values per row
+  std::size_t columns = 1;  ///< values per row
   bool has_standard_error = false;
 };
 
-/// Writer. Data goes to a hidden working file; `commit` makes it visible under its name by fsync and rename.
+/// Writer. Data goes to a hidden working file beside the run file; `commit` publishes a copy of it. A run
+/// file is therefore never seen half written, and never changes under a program that reads it.
+///
+/// Times of one series, of the density and of the positions increase strictly. Errors: FileError; what was
+/// committed before stays as it was, and the writer is of no further use.
 class RunFile {
  public:
-  /// New file; the target must not exist.
+  /// New file; the target must not exist. It appears with the first commit.
   static RunFile create(const std::filesystem::path& path, const Manifest& manifest);
-  /// Continues a committed file: drops every row with a step of its writer later than the checkpoint's counts.
+  /// Continues a committed file. What a killed run had not committed is gone; what it committed after its
+  /// last checkpoint is removed by `drop_after`.
   static RunFile resume(const std::filesystem::path& path);
+  /// Drops what was not committed.
   ~RunFile();
   RunFile(RunFile&&) noexcept;
 
+  /// value and standard_error: (column).
   void append(const SeriesDescription& series, const Clock& clock, std::span<const double> value,
               std::span<const double> standard_error = {});
+  /// The grid is written with the first one; all have the same.
   void append_density(const Clock& clock, const Density& density);
   /// H5MD 1.1: particles/replica<k>/position/{step,time,value}.
   void append_positions(const Clock& clock, const ParticleEnsemble& ensemble);
+  /// H5MD's box of the particles: the domain, or the smallest box around it. Without it: no boundary, no
+  /// edges.
+  void set_box(const Box& box, bool periodic);
+  /// Attribute of the whole file, like those of the manifest; replaces what was there.
   void set_attribute(const std::string& name, const std::string& text);
-  /// Drops rows later than `clock` in every dataset whose path starts with `prefix` (resume after a crash).
+  /// Drops rows later than `clock` in every dataset whose path starts with `prefix` ("observables/particles",
+  /// "density", "particles", "").
   void drop_after(const std::string& prefix, const Clock& clock);
+
+  /// Everything so far becomes visible under the file's name, on the disk. Costs a copy of the file.
   void commit();
+  /// True once 20 times the duration of the last commit has passed since then: whoever commits only then
+  /// spends at most 5 % of the time on it, whatever the size of the file.
+  bool commit_is_due() const;
 
  private:
   struct Implementation;
@@ -61,49 +76,31 @@ class RunFile {
 
 struct Series {
   SeriesDescription description;
-  std::vector<std::int64_t> step;
-  std::vector<double> time;
+  std::vector<std::int64_t> step;      ///< (row)
+  std::vector<double> time;            ///< (row)
   std::vector<double> value;           ///< (row, column)
   std::vector<double> standard_error;  ///< (row, column) or empty
 };
 
-/// Reader; everything by value.
+/// Reader; everything by value. Errors: FileError, also for what does not exist.
 class RunReader {
  public:
   explicit RunReader(const std::filesystem::path& path);
   ~RunReader();
   RunReader(RunReader&&) noexcept;
+
   Manifest manifest() const;
-  std::vector<std::string> series_names() const;
+  std::vector<std::string> series_names() const;  ///< in alphabetical order
   Series series(const std::string& name) const;
   std::vector<Clock> density_clocks() const;  ///< empty when there is no density
   Density density(std::size_t snapshot) const;
   std::vector<Clock> position_clocks() const;
   ParticleEnsemble positions(std::size_t snapshot) const;
+  std::optional<Box> box() const;  ///< of the particles
 
  private:
   struct Implementation;
   std::unique_ptr<Implementation> implementation_;
 };
-
-/// A checkpoint: named numbers and arrays, with a checksum. Two generations are kept.
-struct Checkpoint {
-  std::map<std::string, std::int64_t> integers;
-  std::map<std::string, double> numbers;
-  std::map<std::string, std::vector<double>> arrays;
-  std::map<std::string, std::string> texts;
-};
-
-/// DIR/checkpoint.h5 by temporary file, fsync, rename; the one before becomes DIR/checkpoint.previous.h5.
-void save_checkpoint(const std::filesystem::path& directory, const Checkpoint& checkpoint);
-/// Nothing when there is none. A damaged newest one: FileError that names it and offers the previous one.
-std::optional<Checkpoint> load_checkpoint(const std::filesystem::path& directory, bool previous = false);
-
-/// Writes text by temporary file, fsync, rename.
-void write_text(const std::filesystem::path& path, const std::string& text);
-std::string read_text(const std::filesystem::path& path);
-
-/// ParaView files of a run: density as .vti (cell data), particles as .vtp, one .pvd each. Returns what was written.
-std::vector<std::filesystem::path> export_vtk(const RunReader& run, const std::filesystem::path& directory);
 
 }  // namespace rieszflow::io
