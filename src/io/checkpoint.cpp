@@ -37,7 +37,7 @@ std::string header_of(std::span<const char> body) {
 }
 
 std::string body_of(const fs::path& path, const Checkpoint& checkpoint) {
-  hdf5::File file = hdf5::File::create_in_memory(path);
+  hdf5::File file = hdf5::File::create_in_memory(path, header_size);
   for (const char* group : {"integers", "numbers", "texts", "arrays"}) file.make_group(group);
   for (const auto& [name, value] : checkpoint.integers) file.set_integers("integers", name, {&value, 1});
   for (const auto& [name, value] : checkpoint.numbers) file.set_numbers("numbers", name, {&value, 1});
@@ -71,7 +71,7 @@ void keep_as_previous(const fs::path& newest, const fs::path& previous) {
   if (!fs::exists(newest)) return;
   Replacement replacement(previous);
   if (::link(newest.c_str(), replacement.temporary().c_str()) != 0)
-    copy_content(newest, replacement.temporary());
+    copy_content(newest, replacement.temporary(), previous);
   replacement.publish();
 }
 

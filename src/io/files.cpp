@@ -22,10 +22,11 @@ namespace fs = std::filesystem;
 /// An open POSIX file; EINTR is retried by every function that can meet it.
 class Descriptor {
  public:
-  Descriptor(fs::path path, int flags) : path_(std::move(path)) {
-    do number_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
+  /// `name` is for messages.
+  Descriptor(const fs::path& path, int flags, fs::path name) : name_(std::move(name)) {
+    do number_ = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
     while (number_ < 0 && errno == EINTR);
-    if (number_ < 0) fail(path_, (flags & O_CREAT) != 0 ? "create" : "open");
+    if (number_ < 0) fail(name_, (flags & O_CREAT) != 0 ? "create" : "open");
   }
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);
@@ -39,7 +40,7 @@ class Descriptor {
     for (;;) {
       const ssize_t count = ::read(number_, data, size);
       if (count >= 0) return static_cast<std::size_t>(count);
-      if (errno != EINTR) fail(path_, "read");
+      if (errno != EINTR) fail(name_, "read");
     }
   }
 
@@ -47,7 +48,7 @@ class Descriptor {
     while (size > 0) {
       const ssize_t count = ::write(number_, data, size);
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail(path_, "write");
+      if (count < 0) fail(name_, "write");
       data += count;
       size -= static_cast<std::size_t>(count);
     }
@@ -56,7 +57,7 @@ class Descriptor {
   void sync() {
     while (::fsync(number_) != 0) {
       if (errno == EINVAL || errno == EROFS) return;  // a kind of file that has nothing to synchronise
-      if (errno != EINTR) fail(path_, "write");
+      if (errno != EINTR) fail(name_, "write");
     }
   }
 
@@ -64,11 +65,11 @@ class Descriptor {
   void close() {
     const int status = ::close(number_);
     number_ = -1;
-    if (status != 0 && errno != EINTR) fail(path_, "write");
+    if (status != 0 && errno != EINTR) fail(name_, "write");
   }
 
  private:
-  fs::path path_;
+  fs::path name_;
   int number_ = -1;
 };
 
@@ -88,17 +89,17 @@ Replacement::~Replacement() { ::unlink(temporary_.c_str()); }
 
 void Replacement::publish() {
   {
-    Descriptor file(temporary_, O_RDONLY);
+    Descriptor file(temporary_, O_RDONLY, target_);
     file.sync();
     file.close();
   }
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(target_, "replace");
-  Descriptor(folder_of(target_), O_RDONLY | O_DIRECTORY).sync();
+  Descriptor(folder_of(target_), O_RDONLY | O_DIRECTORY, target_).sync();
 }
 
-void copy_content(const fs::path& from, const fs::path& to) {
-  Descriptor source(from, O_RDONLY);
-  Descriptor target(to, O_WRONLY | O_CREAT | O_EXCL);
+void copy_content(const fs::path& from, const fs::path& to, const fs::path& name) {
+  Descriptor source(from, O_RDONLY, from);
+  Descriptor target(to, O_WRONLY | O_CREAT | O_EXCL, name);
   if (::ioctl(target.number(), FICLONE, source.number()) == 0) return target.close();
   // In the kernel where it can; the loop below takes over where it cannot (other file system, old kernel).
   constexpr std::size_t stride = std::size_t{1} << 30;
@@ -106,7 +107,7 @@ void copy_content(const fs::path& from, const fs::path& to) {
     const ssize_t count = ::copy_file_range(source.number(), nullptr, target.number(), nullptr, stride, 0);
     if (count == 0) break;
     if (count > 0 || errno == EINTR) continue;
-    if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT || errno == EIO) fail(to, "write");
+    if (errno == ENOSPC || errno == EFBIG || errno == EDQUOT || errno == EIO) fail(name, "write");
     break;
   }
   std::vector<char> buffer(std::size_t{1} << 20);
@@ -118,7 +119,7 @@ void copy_content(const fs::path& from, const fs::path& to) {
 void write_text(const fs::path& path, const std::string& text) {
   Replacement replacement(path);
   {
-    Descriptor file(replacement.temporary(), O_WRONLY | O_CREAT | O_EXCL);
+    Descriptor file(replacement.temporary(), O_WRONLY | O_CREAT | O_EXCL, path);
     file.write(text.data(), text.size());
     file.close();
   }
@@ -126,7 +127,7 @@ void write_text(const fs::path& path, const std::string& text) {
 }
 
 std::string read_text(const fs::path& path) {
-  Descriptor file(path, O_RDONLY);
+  Descriptor file(path, O_RDONLY, path);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail(path, "read");
   if (!S_ISREG(status.st_mode)) throw FileError(path.string() + ": cannot read: not a regular file");

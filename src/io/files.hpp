@@ -33,7 +33,9 @@ class Replacement {
 };
 
 /// Copies the bytes of `from` into the new file `to`; shares the blocks where the file system can (reflink).
-void copy_content(const std::filesystem::path& from, const std::filesystem::path& to);
+/// `name` is for messages.
+void copy_content(const std::filesystem::path& from, const std::filesystem::path& to,
+                  const std::filesystem::path& name);
 
 /// Writes all bytes of `text` by a Replacement.
 void write_text(const std::filesystem::path& path, const std::string& text);

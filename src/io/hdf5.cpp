@@ -1,10 +1,9 @@
 #include "io/hdf5.hpp"
 
-#include <fcntl.h>
 #include <hdf5.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -18,12 +17,13 @@ namespace {
 
 static_assert(std::is_same_v<hid_t, std::int64_t>);
 
-/// Owner of one HDF5 identifier.
+/// Owner of one HDF5 identifier. While an error travels it closes nothing: closing what could not be written
+/// crashes (HDF5 1.10). Closing the file takes what is left open in it.
 class Handle {
  public:
   Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
   ~Handle() {
-    if (id_ >= 0) close_(id_);
+    if (id_ >= 0 && std::uncaught_exceptions() == errors_) close_(id_);
   }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -32,6 +32,7 @@ class Handle {
  private:
   hid_t id_;
   herr_t (*close_)(hid_t);
+  int errors_ = std::uncaught_exceptions();
 };
 
 /// The innermost entry of the HDF5 error stack: the operating system's words where it has them.
@@ -60,9 +61,10 @@ std::string innermost_error() {
   throw FileError(path.string() + ": cannot read " + object + ": " + why);
 }
 
-/// HDF5 prints its errors unless told not to; ours travel in exceptions.
-void silence() {
-  static const herr_t once = H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+/// HDF5 prints its errors unless told not to; ours travel in exceptions. And it closes what is open at exit,
+/// which crashes for a file that could not be written.
+void set_up_library() {
+  static const herr_t once = H5dont_atexit() + H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   (void)once;
 }
 
@@ -70,9 +72,12 @@ std::size_t product(std::span<const std::size_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::size_t{1}, std::multiplies<>());
 }
 
+/// The name of files in memory: the library wants one that does not exist on the disk.
+constexpr const char* nowhere = "/dev/null/in memory";
+
 /// Group files of HDF5 1.8: small groups, and every reader of the last fifteen years opens them.
 hid_t access_list(bool locked) {
-  silence();
+  set_up_library();
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
   H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
@@ -222,7 +227,8 @@ void append(const std::filesystem::path& path, hid_t file, const std::string& ar
   const Handle space(H5Dget_space(dataset), H5Sclose);
   const Handle memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
   if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) < 0 ||
-      H5Dwrite(dataset, memory_type<Number>(), memory, space, H5P_DEFAULT, values.data()) < 0)
+      H5Dwrite(dataset, memory_type<Number>(), memory, space, H5P_DEFAULT, values.data()) < 0 ||
+      H5Dflush(dataset) < 0)  // else closing would write, and hide its failure
     fail(path, what);
 }
 
@@ -268,20 +274,20 @@ herr_t add_attribute_name(hid_t, const char* name, const H5A_info_t*, void* name
 
 }  // namespace
 
-File File::create(const std::filesystem::path& path) {
+File File::create(const std::filesystem::path& path, const std::filesystem::path& name) {
   const Handle access(access_list(true), H5Pclose);
   const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
   H5Pset_obj_track_times(creation, 0);
   const hid_t id = H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation, access);
-  if (id < 0) fail(path, "create");
-  return {path, id, std::numeric_limits<std::size_t>::max()};
+  if (id < 0) fail(name, "create");
+  return {name, id, std::numeric_limits<std::size_t>::max()};
 }
 
-File File::open_to_write(const std::filesystem::path& path) {
+File File::open_to_write(const std::filesystem::path& path, const std::filesystem::path& name) {
   const Handle access(access_list(true), H5Pclose);
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDWR, access);
-  if (id < 0) fail(path, "open");
-  return {path, id, std::numeric_limits<std::size_t>::max()};
+  if (id < 0) fail(name, "open");
+  return {name, id, std::numeric_limits<std::size_t>::max()};
 }
 
 File File::open_to_read(const std::filesystem::path& path) {
@@ -293,12 +299,15 @@ File File::open_to_read(const std::filesystem::path& path) {
   return {path, id, 2048 * static_cast<std::size_t>(bytes)};  // deflate shrinks by 1032 at most
 }
 
-File File::create_in_memory(const std::filesystem::path& name) {
+File File::create_in_memory(const std::filesystem::path& name, std::size_t user_block) {
   const Handle access(access_list(false), H5Pclose);
+  // The library clears a flag in an image's superblock and forgets its checksum: take the format without one.
+  H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V18);
   H5Pset_fapl_core(access, std::size_t{1} << 20, 0);
   const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+  H5Pset_userblock(creation, user_block);
   H5Pset_obj_track_times(creation, 0);
-  const hid_t id = H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access);
+  const hid_t id = H5Fcreate(nowhere, H5F_ACC_TRUNC, creation, access);
   if (id < 0) fail(name, "create");
   return {name, id, std::numeric_limits<std::size_t>::max()};
 }
@@ -308,7 +317,7 @@ File File::open_image(const std::filesystem::path& name, std::span<const char> b
   H5Pset_fapl_core(access, std::size_t{1} << 20, 0);
   std::string copy(bytes.begin(), bytes.end());
   H5Pset_file_image(access, copy.data(), copy.size());
-  const hid_t id = H5Fopen(name.c_str(), H5F_ACC_RDONLY, access);
+  const hid_t id = H5Fopen(nowhere, H5F_ACC_RDONLY, access);
   if (id < 0) fail(name, "open");
   return {name, id, 2048 * bytes.size()};
 }
@@ -317,8 +326,20 @@ File::~File() {
   if (id_ >= 0) H5Fclose(id_);
 }
 
+template <class Action>
+void File::writing(Action action) {
+  try {
+    action();
+  } catch (const FileError&) {
+    id_ = -1;
+    throw;
+  }
+}
+
 void File::flush() {
-  if (H5Fflush(id_, H5F_SCOPE_GLOBAL) < 0) fail(path_, "write");
+  writing([&] {
+    if (H5Fflush(id_, H5F_SCOPE_GLOBAL) < 0) fail(path_, "write");
+  });
 }
 
 std::string File::image() {
@@ -342,9 +363,11 @@ bool File::exists(const std::string& object) const {
 
 void File::make_group(const std::string& group) {
   if (exists(group)) return;
-  const Handle links(link_creation(), H5Pclose);
-  const Handle handle(H5Gcreate2(id_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-  if (handle < 0) fail(path_, "create group " + group);
+  writing([&] {
+    const Handle links(link_creation(), H5Pclose);
+    const Handle handle(H5Gcreate2(id_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
+    if (handle < 0) fail(path_, "create group " + group);
+  });
 }
 
 std::vector<std::string> File::members(const std::string& group) const {
@@ -363,7 +386,7 @@ std::vector<std::string> File::members(const std::string& group) const {
 void File::set_text(const std::string& object, const std::string& attribute, const std::string& text) {
   const Handle type(text_type(), H5Tclose);
   const char* pointer = text.c_str();
-  replace_attribute(path_, id_, object, attribute, type, type, {}, &pointer);
+  writing([&] { replace_attribute(path_, id_, object, attribute, type, type, {}, &pointer); });
 }
 
 void File::set_texts(const std::string& object, const std::string& attribute,
@@ -371,21 +394,27 @@ void File::set_texts(const std::string& object, const std::string& attribute,
   const Handle type(text_type(), H5Tclose);
   std::vector<const char*> pointers;
   for (const std::string& text : texts) pointers.push_back(text.c_str());
-  replace_attribute(path_, id_, object, attribute, type, type, {pointers.size()}, pointers.data());
+  writing([&] {
+    replace_attribute(path_, id_, object, attribute, type, type, {pointers.size()}, pointers.data());
+  });
 }
 
 void File::set_integers(const std::string& object, const std::string& attribute,
                         std::span<const std::int64_t> values) {
   const std::vector<hsize_t> shape =
       values.size() == 1 ? std::vector<hsize_t>{} : std::vector<hsize_t>{values.size()};
-  replace_attribute(path_, id_, object, attribute, H5T_STD_I64LE, H5T_NATIVE_INT64, shape, values.data());
+  writing([&] {
+    replace_attribute(path_, id_, object, attribute, H5T_STD_I64LE, H5T_NATIVE_INT64, shape, values.data());
+  });
 }
 
 void File::set_numbers(const std::string& object, const std::string& attribute,
                        std::span<const double> values) {
   const std::vector<hsize_t> shape =
       values.size() == 1 ? std::vector<hsize_t>{} : std::vector<hsize_t>{values.size()};
-  replace_attribute(path_, id_, object, attribute, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, shape, values.data());
+  writing([&] {
+    replace_attribute(path_, id_, object, attribute, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, shape, values.data());
+  });
 }
 
 bool File::has_attribute(const std::string& object, const std::string& attribute) const {
@@ -440,36 +469,38 @@ std::vector<double> File::numbers(const std::string& object, const std::string& 
 }
 
 void File::write(const std::string& array, const Shape& shape, std::span<const double> values) {
-  write_array(path_, id_, array, shape, values);
+  writing([&] { write_array(path_, id_, array, shape, values); });
 }
 
 void File::write(const std::string& array, const Shape& shape, std::span<const std::int64_t> values) {
-  write_array(path_, id_, array, shape, values);
+  writing([&] { write_array(path_, id_, array, shape, values); });
 }
 
 void File::create_rows(const std::string& array, const Shape& row_shape, Storage storage) {
-  create_growing(path_, id_, array, row_shape, storage, H5T_IEEE_F64LE);
+  writing([&] { create_growing(path_, id_, array, row_shape, storage, H5T_IEEE_F64LE); });
 }
 
 void File::create_integer_rows(const std::string& array) {
-  create_growing(path_, id_, array, {}, Storage::Compressed, H5T_STD_I64LE);
+  writing([&] { create_growing(path_, id_, array, {}, Storage::Compressed, H5T_STD_I64LE); });
 }
 
 void File::append_rows(const std::string& array, std::span<const double> values) {
-  append(path_, id_, array, values);
+  writing([&] { append(path_, id_, array, values); });
 }
 
 void File::append_rows(const std::string& array, std::span<const std::int64_t> values) {
-  append(path_, id_, array, values);
+  writing([&] { append(path_, id_, array, values); });
 }
 
 void File::truncate_rows(const std::string& array, std::size_t count) {
-  const Handle dataset(H5Dopen2(id_, array.c_str(), H5P_DEFAULT), H5Dclose);
-  if (dataset < 0) fail(path_, "write " + array);
-  std::vector<hsize_t> extent = extent_of(path_, dataset, array);
-  expects(!extent.empty() && count <= extent[0], "only rows that exist are kept");
-  extent[0] = count;
-  if (H5Dset_extent(dataset, extent.data()) < 0) fail(path_, "write " + array);
+  writing([&] {
+    const Handle dataset(H5Dopen2(id_, array.c_str(), H5P_DEFAULT), H5Dclose);
+    if (dataset < 0) fail(path_, "write " + array);
+    std::vector<hsize_t> extent = extent_of(path_, dataset, array);
+    expects(!extent.empty() && count <= extent[0], "only rows that exist are kept");
+    extent[0] = count;
+    if (H5Dset_extent(dataset, extent.data()) < 0 || H5Dflush(dataset) < 0) fail(path_, "write " + array);
+  });
 }
 
 Shape File::shape(const std::string& array) const {

@@ -24,13 +24,13 @@ enum class Storage {
 
 class File {
  public:
-  /// New file; it must not exist. Locked against other writers while it is open.
-  static File create(const std::filesystem::path& path);
-  static File open_to_write(const std::filesystem::path& path);
+  /// New file; it must not exist. Locked against other writers while it is open; `name` is for messages.
+  static File create(const std::filesystem::path& path, const std::filesystem::path& name);
+  static File open_to_write(const std::filesystem::path& path, const std::filesystem::path& name);
   /// Takes no lock: files are replaced as a whole, never changed in place.
   static File open_to_read(const std::filesystem::path& path);
-  /// New file in memory, for `image`; `name` is for messages.
-  static File create_in_memory(const std::filesystem::path& name);
+  /// New file in memory, for `image`, made to follow a user block of that size; `name` is for messages.
+  static File create_in_memory(const std::filesystem::path& name, std::size_t user_block);
   /// Opens the bytes of a file; they are copied.
   static File open_image(const std::filesystem::path& name, std::span<const char> bytes);
 
@@ -44,7 +44,7 @@ class File {
 
   /// Everything to the operating system (not yet to the disk).
   void flush();
-  /// All bytes of the file.
+  /// All bytes of the file after its user block.
   std::string image();
 
   bool exists(const std::string& object) const;
@@ -89,6 +89,11 @@ class File {
  private:
   File(std::filesystem::path path, std::int64_t id, std::size_t largest_array)
       : path_(std::move(path)), id_(id), largest_array_(largest_array) {}
+
+  /// Runs `action`; when it fails the file is given up, open and unusable: it cannot be closed safely any
+  /// more.
+  template <class Action>
+  void writing(Action action);
 
   std::filesystem::path path_;
   std::int64_t id_ = -1;

@@ -180,7 +180,7 @@ RunFile::RunFile(RunFile&&) noexcept = default;
 RunFile RunFile::create(const fs::path& path, const Manifest& manifest) {
   if (fs::exists(path)) throw FileError(path.string() + ": cannot create: it exists");
   remove_stale(path);
-  RunFile run(std::make_unique<Implementation>(path, hdf5::File::create(working_path(path))));
+  RunFile run(std::make_unique<Implementation>(path, hdf5::File::create(working_path(path), path)));
   hdf5::File& file = run.implementation_->file;
   // https://www.nongnu.org/h5md/h5md.html, version 1.1
   const auto text_or = [&](const char* name, const char* otherwise) {
@@ -201,12 +201,12 @@ RunFile RunFile::create(const fs::path& path, const Manifest& manifest) {
 RunFile RunFile::resume(const fs::path& path) {
   remove_stale(path);
   const fs::path working = working_path(path);
-  copy_content(path, working);
   try {
-    return RunFile(std::make_unique<Implementation>(path, hdf5::File::open_to_write(working)));
-  } catch (const FileError& error) {
+    copy_content(path, working, path);
+    return RunFile(std::make_unique<Implementation>(path, hdf5::File::open_to_write(working, path)));
+  } catch (const FileError&) {
     ::unlink(working.c_str());
-    throw FileError(fmt::format("{}: cannot continue this run file ({})", path.string(), error.what()));
+    throw;
   }
 }
 
@@ -292,7 +292,7 @@ void RunFile::commit() {
   implementation_->write_waiting();
   implementation_->file.flush();
   Replacement replacement(implementation_->path);
-  copy_content(implementation_->working, replacement.temporary());
+  copy_content(implementation_->working, replacement.temporary(), implementation_->path);
   replacement.publish();
   implementation_->last_commit = Stopwatch::now();
   implementation_->last_commit_took = implementation_->last_commit - begin;
