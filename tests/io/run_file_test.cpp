@@ -404,8 +404,9 @@ TEST(RunFile, IsWholeAfterAKillAtAnyInstantAndResumesWithoutMissingOrDoubleRows)
     }
     ::close(pipe[1]);
     std::int64_t told = 0;
-    if (life % 2 == 1)  // every other life gets as far as a checkpoint, however slow the disk is
+    if (life % 2 == 1) {  // every other life gets as far as a checkpoint, however slow the disk is
       for (int count = 0; count < 3; ++count) ASSERT_EQ(::read(pipe[0], &told, sizeof told), sizeof told);
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds(generator)));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
