@@ -1,9 +1,11 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "domain/domain.hpp"
+#include "model/functional.hpp"
 #include "potentials/interaction.hpp"
 #include "potentials/potential.hpp"
 
@@ -16,6 +18,8 @@ struct Model {
   std::vector<Potential> potentials;      ///< V is their sum
   std::vector<Interaction> interactions;  ///< W is their sum
   double inverse_temperature = 1.0;       ///< beta > 0; infinity: gradient flow without noise
+  /// Terms A[mu] of the energy beyond V and W.
+  std::vector<std::shared_ptr<const Functional>> functionals{};
 };
 
 /// Why this pair is not a legal model, as a sentence for the user; nothing when it is legal.
