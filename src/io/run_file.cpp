@@ -176,6 +176,7 @@ RunFile::RunFile(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
 RunFile::~RunFile() = default;
 RunFile::RunFile(RunFile&&) noexcept = default;
+RunFile& RunFile::operator=(RunFile&&) noexcept = default;
 
 RunFile RunFile::create(const fs::path& path, const Manifest& manifest) {
   if (fs::exists(path)) throw FileError(path.string() + ": cannot create: it exists");
@@ -328,6 +329,7 @@ RunReader::RunReader(const fs::path& path)
 }
 RunReader::~RunReader() = default;
 RunReader::RunReader(RunReader&&) noexcept = default;
+RunReader& RunReader::operator=(RunReader&&) noexcept = default;
 
 Manifest RunReader::manifest() const {
   Manifest manifest;

@@ -45,6 +45,7 @@ class RunFile {
   /// Drops what was not committed.
   ~RunFile();
   RunFile(RunFile&&) noexcept;
+  RunFile& operator=(RunFile&&) noexcept;
 
   /// value and standard_error: (column).
   void append(const SeriesDescription& series, const Clock& clock, std::span<const double> value,
@@ -88,6 +89,7 @@ class RunReader {
   explicit RunReader(const std::filesystem::path& path);
   ~RunReader();
   RunReader(RunReader&&) noexcept;
+  RunReader& operator=(RunReader&&) noexcept;
 
   Manifest manifest() const;
   std::vector<std::string> series_names() const;  ///< in alphabetical order
