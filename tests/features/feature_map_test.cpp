@@ -184,7 +184,7 @@ TEST_P(EachMap, ANotANumberInTheDataIsNotHidden) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Features, EachMap, testing::ValuesIn(feature_maps().begin(), feature_maps().end()),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& instance) { return std::string(name(instance.param)); });
 
 TEST(FourierFeatures, AreAccurateForSmallLargeAndHugeScores) {
   // 1e5 ends the vector range: below it sine and cosine hold 2 ulp of 1, beyond it the C library takes over.

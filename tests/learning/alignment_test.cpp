@@ -167,9 +167,9 @@ TEST_P(EachAlignment, OnAGridIsThatOfParticlesAtTheCellCentres) {
   EXPECT_NEAR(mean, 0.0, 1e-13);
 }
 
-INSTANTIATE_TEST_SUITE_P(Alignments, EachAlignment, testing::ValuesIn(cases()), [](const auto& info) {
-  return std::string(name(info.param.map)) + "_" + std::string(name(info.param.kind)) + "_" +
-         std::to_string(info.param.label_columns);
+INSTANTIATE_TEST_SUITE_P(Alignments, EachAlignment, testing::ValuesIn(cases()), [](const auto& instance) {
+  return std::string(name(instance.param.map)) + "_" + std::string(name(instance.param.kind)) + "_" +
+         std::to_string(instance.param.label_columns);
 });
 
 TEST(MiniBatches, GiveUnbiasedForcesAndValuesOfTheLinearAndTheSquaredLoss) {

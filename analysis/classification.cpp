@@ -1,0 +1,424 @@
+#include "analysis/classification.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "core/expects.hpp"
+
+namespace rieszflow {
+namespace {
+
+using Matrix = Eigen::MatrixXd;
+using Vector = Eigen::VectorXd;
+using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+double sigmoid(double s) { return s >= 0.0 ? 1.0 / (1.0 + std::exp(-s)) : std::exp(s) / (1.0 + std::exp(s)); }
+
+/// log(1 + exp(-s))
+double softplus_of_minus(double s) { return std::max(-s, 0.0) + std::log1p(std::exp(-std::abs(s))); }
+
+struct ScoreMap {
+  double slope = 1.0;
+  double offset = 0.0;
+};
+
+/// Sigmoid through held-out scores by Newton's method with halving, on targets moved inwards by one virtual
+/// count. Source: J. Platt, Advances in Large Margin Classifiers (1999); Lin, Lin, Weng, Machine Learning 68
+/// (2007) 267.
+ScoreMap platt_sigmoid(const Vector& scores, const Vector& targets) {
+  const double positive = (targets.array() > 0.0).count(),
+               negative = static_cast<double>(targets.size()) - positive;
+  const double high = (positive + 1.0) / (positive + 2.0), low = 1.0 / (negative + 2.0);
+  const auto goal = [&](Eigen::Index a) { return targets[a] > 0.0 ? high : low; };
+  const auto loss = [&](const ScoreMap& map) {
+    double sum = 0.0;
+    for (Eigen::Index a = 0; a < scores.size(); ++a) {
+      const double f = map.slope * scores[a] + map.offset;
+      sum += goal(a) * softplus_of_minus(f) + (1.0 - goal(a)) * softplus_of_minus(-f);
+    }
+    return sum;
+  };
+  ScoreMap map{0.0, std::log((positive + 1.0) / (negative + 1.0))};
+  double current = loss(map);
+  for (int iteration = 0; iteration < 100; ++iteration) {
+    double g0 = 0.0, g1 = 0.0, h00 = 1e-12, h01 = 0.0, h11 = 1e-12;
+    for (Eigen::Index a = 0; a < scores.size(); ++a) {
+      const double p = sigmoid(map.slope * scores[a] + map.offset), weight = p * (1.0 - p),
+                   difference = p - goal(a);
+      g0 += difference * scores[a];
+      g1 += difference;
+      h00 += weight * scores[a] * scores[a];
+      h01 += weight * scores[a];
+      h11 += weight;
+    }
+    if (std::abs(g0) < 1e-9 && std::abs(g1) < 1e-9) break;
+    const double determinant = h00 * h11 - h01 * h01;
+    const double step0 = -(h11 * g0 - h01 * g1) / determinant, step1 = -(h00 * g1 - h01 * g0) / determinant;
+    double length = 1.0;
+    ScoreMap next = map;
+    double lowered = current;
+    for (; length > 1e-10; length /= 2) {
+      next = {map.slope + length * step0, map.offset + length * step1};
+      lowered = loss(next);
+      if (lowered < current) break;
+    }
+    if (!(lowered < current)) break;
+    map = next;
+    current = lowered;
+  }
+  return map;
+}
+
+struct Fitted {
+  Vector weights;
+  double intercept = 0.0;
+  ScoreMap map;
+  double penalty = 0.0;
+};
+
+/// Centred features in the eigenbasis of their Gram matrix: ridge for every penalty and label column at O(n
+/// m) each.
+class RidgePath {
+ public:
+  explicit RidgePath(const Matrix& centred) : centred_(centred) {
+    const Eigen::Index n = centred.rows(), m = centred.cols();
+    const bool tall = n >= m;
+    const Matrix gram = tall ? Matrix(centred.transpose() * centred) : Matrix(centred * centred.transpose());
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(gram);
+    scale_ = gram.trace() / static_cast<double>(m);
+    // Directions below round-off of the largest carry no information and would only amplify it.
+    const double cut = solver.eigenvalues().tail(1)[0] * 1e-14 * static_cast<double>(gram.rows());
+    Eigen::Index first = 0;
+    while (first < gram.rows() && solver.eigenvalues()[first] <= cut) ++first;
+    const Eigen::Index rank = gram.rows() - first;
+    eigenvalues_ = solver.eigenvalues().tail(rank);
+    const Matrix basis = solver.eigenvectors().rightCols(rank);
+    const Vector roots = eigenvalues_.cwiseSqrt();
+    if (tall) {
+      left_ = (centred * basis) * roots.cwiseInverse().asDiagonal();
+      right_ = basis;
+    } else {
+      left_ = basis;
+      right_ = (centred.transpose() * basis) * roots.cwiseInverse().asDiagonal();
+    }
+    squares_ = left_.array().square().matrix();
+  }
+
+  Fitted fit(const Vector& targets, const std::vector<double>& penalties) const {
+    const Eigen::Index n = centred_.rows();
+    const double mean = targets.mean();
+    const Vector coefficients = left_.transpose() * (targets.array() - mean).matrix();
+    Fitted best;
+    double lowest = std::numeric_limits<double>::infinity();
+    Vector held_out;
+    for (const double penalty : penalties) {
+      const Vector shrink = (eigenvalues_.array() / (eigenvalues_.array() + penalty * scale_)).matrix();
+      const Vector fitted = left_ * shrink.cwiseProduct(coefficients);
+      const Vector leverage = (squares_ * shrink).array() + 1.0 / static_cast<double>(n);
+      Vector residual = (targets.array() - mean).matrix() - fitted;
+      // A leverage of 1 (as many features as rows, no penalty) leaves nothing to predict a row from but
+      // itself.
+      residual.array() /= (1.0 - leverage.array()).max(1e-12);
+      const double error = residual.squaredNorm();
+      if (!(error < lowest)) continue;
+      lowest = error;
+      best.penalty = penalty;
+      held_out = targets - residual;
+    }
+    const Vector filter =
+        (eigenvalues_.cwiseSqrt().array() / (eigenvalues_.array() + best.penalty * scale_)).matrix();
+    best.weights = right_ * filter.cwiseProduct(coefficients);
+    best.intercept = mean;
+    best.map = platt_sigmoid(held_out, targets);
+    return best;
+  }
+
+ private:
+  const Matrix& centred_;
+  Vector eigenvalues_;
+  Matrix left_, right_, squares_;
+  double scale_ = 1.0;
+};
+
+/// Penalised logistic regression by Newton's method with halving; `start` warms the path over penalties.
+struct LogisticModel {
+  Vector weights;
+  double intercept = 0.0;
+};
+
+double logistic_loss(const Matrix& x, const Vector& y, const LogisticModel& model, double penalty) {
+  const Vector scores = (x * model.weights).array() + model.intercept;
+  double sum = 0.5 * penalty * model.weights.squaredNorm();
+  for (Eigen::Index a = 0; a < y.size(); ++a) sum += softplus_of_minus(y[a] * scores[a]);
+  return sum;
+}
+
+LogisticModel logistic(const Matrix& x, const Vector& y, double penalty, LogisticModel model) {
+  double current = logistic_loss(x, y, model, penalty);
+  for (int iteration = 0; iteration < 50; ++iteration) {
+    const Vector scores = (x * model.weights).array() + model.intercept;
+    Vector difference(y.size()), curvature(y.size());
+    for (Eigen::Index a = 0; a < y.size(); ++a) {
+      const double p = sigmoid(scores[a]);
+      difference[a] = p - (y[a] > 0.0 ? 1.0 : 0.0);
+      curvature[a] = p * (1.0 - p);
+    }
+    const Eigen::Index m = x.cols();
+    Vector gradient(m + 1);
+    gradient << x.transpose() * difference + penalty * model.weights, difference.sum();
+    if (gradient.lpNorm<Eigen::Infinity>() < 1e-8 * static_cast<double>(y.size())) break;
+    Matrix hessian(m + 1, m + 1);
+    const Matrix weighted = curvature.asDiagonal() * x;
+    hessian.topLeftCorner(m, m) = x.transpose() * weighted;
+    hessian.topLeftCorner(m, m).diagonal().array() += penalty;
+    hessian.topRightCorner(m, 1) = weighted.colwise().sum().transpose();
+    hessian.bottomLeftCorner(1, m) = hessian.topRightCorner(m, 1).transpose();
+    hessian(m, m) = curvature.sum() + 1e-12;
+    const Vector step = hessian.ldlt().solve(gradient);
+    double length = 1.0, lowered = current;
+    LogisticModel next = model;
+    for (; length > 1e-8; length /= 2) {
+      next = {model.weights - length * step.head(m), model.intercept - length * step[m]};
+      lowered = logistic_loss(x, y, next, penalty);
+      if (lowered < current) break;
+    }
+    if (!(lowered < current)) break;
+    const bool settled = current - lowered < 1e-10 * (1.0 + current);
+    model = next;
+    current = lowered;
+    if (settled) break;
+  }
+  return model;
+}
+
+Fitted logistic_path(const Matrix& centred, const Vector& targets, const ClassifierOptions& options) {
+  const Eigen::Index n = centred.rows(), m = centred.cols();
+  const double scale = centred.squaredNorm() / static_cast<double>(m);
+  std::vector<double> penalties = options.penalties;
+  std::sort(penalties.rbegin(), penalties.rend());  // strongest first: each fit starts from the one before
+  std::vector<double> losses(penalties.size(), 0.0);
+  const auto folds =
+      static_cast<Eigen::Index>(std::min<std::size_t>(options.folds, static_cast<std::size_t>(n)));
+  for (Eigen::Index fold = 0; fold < folds; ++fold) {
+    std::vector<Eigen::Index> inside, outside;
+    for (Eigen::Index a = 0; a < n; ++a) (a % folds == fold ? outside : inside).push_back(a);
+    const Matrix x = centred(inside, Eigen::all), held_x = centred(outside, Eigen::all);
+    const Vector y = targets(inside), held_y = targets(outside);
+    LogisticModel model{Vector::Zero(m), 0.0};
+    for (std::size_t k = 0; k < penalties.size(); ++k) {
+      model = logistic(x, y, penalties[k] * scale, model);
+      losses[k] += logistic_loss(held_x, held_y, model, 0.0);
+    }
+  }
+  const auto best = static_cast<std::size_t>(std::min_element(losses.begin(), losses.end()) - losses.begin());
+  LogisticModel model{Vector::Zero(m), 0.0};
+  for (std::size_t k = 0; k <= best; ++k) model = logistic(centred, targets, penalties[k] * scale, model);
+  return {model.weights, model.intercept, {}, penalties[best]};
+}
+
+std::size_t score_count(std::size_t classes) { return classes == 2 ? 1 : classes; }
+
+/// Reliability bin that a confidence belongs to.
+std::size_t width_bin(double confidence, std::size_t bins) {
+  const double position = std::ceil(confidence * static_cast<double>(bins)) - 1.0;
+  return std::min(static_cast<std::size_t>(std::max(position, 0.0)), bins - 1);
+}
+
+double calibration_error(const std::vector<ReliabilityBin>& bins, std::size_t rows) {
+  double sum = 0.0;
+  for (const ReliabilityBin& bin : bins)
+    sum +=
+        static_cast<double>(bin.count) / static_cast<double>(rows) * std::abs(bin.accuracy - bin.confidence);
+  return sum;
+}
+
+void finish(ReliabilityBin& bin) {
+  if (bin.count == 0) return;
+  bin.confidence /= static_cast<double>(bin.count);
+  bin.accuracy /= static_cast<double>(bin.count);
+}
+
+void expect_rows(std::span<const double> probabilities, std::span<const int> labels, std::size_t classes) {
+  expects(!labels.empty() && classes >= 2 && probabilities.size() == labels.size() * classes,
+          "one probability per row and class, at least one row");
+}
+
+}  // namespace
+
+std::string_view name(Classifier classifier) {
+  switch (classifier) {
+    case Classifier::Ridge:
+      return "ridge";
+    case Classifier::Logistic:
+      return "logistic";
+  }
+  return "";
+}
+
+LinearClassifier fit(const FeatureMatrix& features, std::span<const int> labels, std::size_t classes,
+                     const ClassifierOptions& options) {
+  expects(features.rows == labels.size() && features.values.size() == features.rows * features.columns,
+          "one label per feature row");
+  expects(features.rows >= 2 && features.columns >= 1 && classes >= 2 && !options.penalties.empty(),
+          "rows, features and classes to fit");
+  const auto n = static_cast<Eigen::Index>(features.rows), m = static_cast<Eigen::Index>(features.columns);
+  const Eigen::Map<const RowMajor> raw(features.values.data(), n, m);
+  const Eigen::RowVectorXd means = raw.colwise().mean();
+  const Matrix centred = raw.rowwise() - means;
+
+  LinearClassifier out;
+  out.classes = classes;
+  out.columns = features.columns;
+  out.means.assign(means.data(), means.data() + m);
+  const auto path = options.classifier == Classifier::Ridge ? std::make_unique<RidgePath>(centred) : nullptr;
+  for (std::size_t score = 0; score < score_count(classes); ++score) {
+    const int positive = classes == 2 ? 1 : static_cast<int>(score);
+    Vector targets(n);
+    for (Eigen::Index a = 0; a < n; ++a)
+      targets[a] = labels[static_cast<std::size_t>(a)] == positive ? 1.0 : -1.0;
+    expects(targets.maxCoeff() > 0.0 && targets.minCoeff() < 0.0, "every class occurs");
+    const Fitted fitted =
+        path ? path->fit(targets, options.penalties) : logistic_path(centred, targets, options);
+    out.weights.insert(out.weights.end(), fitted.weights.data(), fitted.weights.data() + m);
+    out.intercepts.push_back(fitted.intercept);
+    out.slopes.push_back(fitted.map.slope);
+    out.offsets.push_back(fitted.map.offset);
+    out.penalties.push_back(fitted.penalty);
+  }
+  return out;
+}
+
+std::vector<double> probabilities(const LinearClassifier& classifier, const FeatureMatrix& features) {
+  expects(features.columns == classifier.columns, "the features that the classifier was fitted to");
+  const auto n = static_cast<Eigen::Index>(features.rows), m = static_cast<Eigen::Index>(features.columns);
+  const Eigen::Map<const RowMajor> raw(features.values.data(), n, m);
+  const Eigen::Map<const Eigen::RowVectorXd> means(classifier.means.data(), m);
+  const auto scores = static_cast<Eigen::Index>(score_count(classifier.classes));
+  const Eigen::Map<const RowMajor> weights(classifier.weights.data(), scores, m);
+  const Vector shift = weights * means.transpose();
+  const Matrix values = (raw * weights.transpose()).rowwise() - shift.transpose();
+  std::vector<double> out(features.rows * classifier.classes);
+  for (Eigen::Index a = 0; a < n; ++a) {
+    double* row = out.data() + static_cast<std::size_t>(a) * classifier.classes;
+    double total = 0.0;
+    for (Eigen::Index k = 0; k < scores; ++k) {
+      const auto score = static_cast<std::size_t>(k);
+      const double p = sigmoid(classifier.slopes[score] * (values(a, k) + classifier.intercepts[score]) +
+                               classifier.offsets[score]);
+      row[classifier.classes == 2 ? 1 : score] = p;
+      total += p;
+    }
+    if (classifier.classes == 2) {
+      row[0] = 1.0 - row[1];
+    } else {
+      for (std::size_t c = 0; c < classifier.classes; ++c)  // all sigmoids underflowed: no class is preferred
+        row[c] = total > 0.0 ? row[c] / total : 1.0 / static_cast<double>(classifier.classes);
+    }
+  }
+  return out;
+}
+
+std::vector<int> predictions(std::span<const double> probabilities, std::size_t classes) {
+  std::vector<int> out(probabilities.size() / classes);
+  for (std::size_t a = 0; a < out.size(); ++a) {
+    const auto row = probabilities.subspan(a * classes, classes);
+    out[a] = static_cast<int>(std::max_element(row.begin(), row.end()) - row.begin());
+  }
+  return out;
+}
+
+std::vector<ReliabilityBin> reliability(std::span<const double> probabilities, std::span<const int> labels,
+                                        std::size_t classes, std::size_t bins) {
+  expect_rows(probabilities, labels, classes);
+  const std::vector<int> predicted = predictions(probabilities, classes);
+  std::vector<ReliabilityBin> out(bins);
+  for (std::size_t k = 0; k < bins; ++k) {
+    out[k].lower = static_cast<double>(k) / static_cast<double>(bins);
+    out[k].upper = static_cast<double>(k + 1) / static_cast<double>(bins);
+  }
+  for (std::size_t a = 0; a < labels.size(); ++a) {
+    const double confidence = probabilities[a * classes + static_cast<std::size_t>(predicted[a])];
+    ReliabilityBin& bin = out[width_bin(confidence, bins)];
+    ++bin.count;
+    bin.confidence += confidence;
+    bin.accuracy += predicted[a] == labels[a] ? 1.0 : 0.0;
+  }
+  for (ReliabilityBin& bin : out) finish(bin);
+  return out;
+}
+
+std::vector<ReliabilityBin> reliability_equal_mass(std::span<const double> probabilities,
+                                                   std::span<const int> labels, std::size_t classes,
+                                                   std::size_t bins) {
+  expect_rows(probabilities, labels, classes);
+  const std::vector<int> predicted = predictions(probabilities, classes);
+  const std::size_t rows = labels.size();
+  std::vector<std::size_t> order(rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto confidence = [&](std::size_t a) {
+    return probabilities[a * classes + static_cast<std::size_t>(predicted[a])];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return confidence(a) < confidence(b); });
+  std::vector<ReliabilityBin> out;
+  double edge = 0.0;
+  for (std::size_t k = 0, first = 0; k < bins && first < rows; ++k) {
+    std::size_t last = std::max((k + 1) * rows / bins, first);
+    while (last > first && last < rows && confidence(order[last]) == confidence(order[last - 1])) ++last;
+    if (last == first) continue;
+    ReliabilityBin bin{.lower = edge, .upper = confidence(order[last - 1])};
+    for (; first < last; ++first) {
+      ++bin.count;
+      bin.confidence += confidence(order[first]);
+      bin.accuracy += predicted[order[first]] == labels[order[first]] ? 1.0 : 0.0;
+    }
+    finish(bin);
+    edge = bin.upper;
+    out.push_back(bin);
+  }
+  return out;
+}
+
+Metrics metrics(std::span<const double> probabilities, std::span<const int> labels, std::size_t classes,
+                std::size_t bins) {
+  expect_rows(probabilities, labels, classes);
+  constexpr double edge = std::numeric_limits<double>::epsilon();
+  const std::size_t rows = labels.size();
+  const std::vector<int> predicted = predictions(probabilities, classes);
+  std::vector<double> true_counts(classes, 0.0), predicted_counts(classes, 0.0);
+  Metrics out;
+  double correct = 0.0;
+  for (std::size_t a = 0; a < rows; ++a) {
+    const auto label = static_cast<std::size_t>(labels[a]);
+    expects(label < classes, "labels 0..classes-1");
+    correct += predicted[a] == labels[a] ? 1.0 : 0.0;
+    ++true_counts[label];
+    ++predicted_counts[static_cast<std::size_t>(predicted[a])];
+    out.log_loss -= std::log(std::clamp(probabilities[a * classes + label], edge, 1.0 - edge));
+    for (std::size_t c = 0; c < classes; ++c) {
+      const double miss = probabilities[a * classes + c] - (c == label ? 1.0 : 0.0);
+      out.brier += 0.5 * miss * miss;
+    }
+  }
+  const auto count = static_cast<double>(rows);
+  double overlap = 0.0, predicted_squares = 0.0, true_squares = 0.0;
+  for (std::size_t c = 0; c < classes; ++c) {
+    overlap += true_counts[c] * predicted_counts[c];
+    predicted_squares += predicted_counts[c] * predicted_counts[c];
+    true_squares += true_counts[c] * true_counts[c];
+  }
+  const double spread = (count * count - predicted_squares) * (count * count - true_squares);
+  out.accuracy = correct / count;
+  out.mcc = spread > 0.0 ? (correct * count - overlap) / std::sqrt(spread) : 0.0;
+  out.log_loss /= count;
+  out.brier /= count;
+  out.ece = calibration_error(reliability(probabilities, labels, classes, bins), rows);
+  out.ece_equal_mass = calibration_error(reliability_equal_mass(probabilities, labels, classes, bins), rows);
+  return out;
+}
+
+}  // namespace rieszflow

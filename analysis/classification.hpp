@@ -1,0 +1,90 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+/// Linear classifiers on given features, and how good probabilistic predictions are.
+namespace rieszflow {
+
+/// Feature rows of labelled points.
+struct FeatureMatrix {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::vector<double> values;  ///< (row, column), row-major
+};
+
+enum class Classifier {
+  Ridge,  ///< least squares on +-1 labels, one against the rest; probabilities by Platt's sigmoid on held-out
+          ///< scores
+  Logistic,  ///< penalised maximum likelihood, one against the rest
+};
+
+std::string_view name(Classifier classifier);
+
+struct ClassifierOptions {
+  Classifier classifier = Classifier::Ridge;
+  /// Candidates, in units of the mean diagonal of the features' Gram matrix per row; the best by
+  /// cross-validation is taken.
+  std::vector<double> penalties{1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0};
+  std::size_t folds = 5;  ///< of the logistic classifier; ridge leaves one out, exactly and at no extra cost
+};
+
+/// sign or probability of each class from w . (x - mean) + intercept.
+struct LinearClassifier {
+  std::size_t classes = 2;
+  std::size_t columns = 0;
+  std::vector<double> means;       ///< (column), of the training features
+  std::vector<double> weights;     ///< (score, column); one score for two classes, else one per class
+  std::vector<double> intercepts;  ///< (score)
+  std::vector<double> slopes;      ///< (score): probability = 1 / (1 + exp(-(slope s + offset)))
+  std::vector<double> offsets;     ///< (score)
+  std::vector<double> penalties;   ///< (score) chosen, in the units of ClassifierOptions
+};
+
+/// Fits to classes 0..classes-1; every class must occur. Cross-validation minimises, for ridge, the
+/// leave-one-out squared error (from one eigendecomposition: residual / (1 - leverage)); for logistic, the
+/// held-out log-loss of folds (row a is in fold a mod folds: rows must come in random order).
+LinearClassifier fit(const FeatureMatrix& features, std::span<const int> labels, std::size_t classes,
+                     const ClassifierOptions& options);
+
+/// Class probabilities; (row, class). More than two classes: one-vs-rest sigmoids, normalised to sum 1.
+std::vector<double> probabilities(const LinearClassifier& classifier, const FeatureMatrix& features);
+
+/// Quality of predicted probabilities.
+struct Metrics {
+  double accuracy = 0.0;
+  double mcc = 0.0;  ///< Matthews' correlation (Gorodkin's R_K for more classes); 0 where it is 0/0
+  double log_loss =
+      0.0;             ///< mean -log p(true class), p held in [2^-52, 1 - 2^-52]: a certain error costs 36.04
+  double brier = 0.0;  ///< mean (1/2) sum_c (p_c - 1{true = c})^2; for two classes (p - y)^2
+  double ece = 0.0;    ///< expected calibration error of the predicted class, equal-width bins
+  double ece_equal_mass = 0.0;  ///< the same, bins of equal count; equal confidences stay in one bin
+};
+
+/// Most probable class, the first of equals. (row)
+std::vector<int> predictions(std::span<const double> probabilities, std::size_t classes);
+
+/// labels: (row); probabilities: (row, class). At least one row.
+Metrics metrics(std::span<const double> probabilities, std::span<const int> labels, std::size_t classes,
+                std::size_t bins = 15);
+
+/// One bin of a reliability diagram: how often the predicted class was right against how sure the classifier
+/// was.
+struct ReliabilityBin {
+  double lower = 0.0, upper = 0.0;  ///< confidences in (lower, upper]; 0 belongs to the first
+  std::size_t count = 0;
+  double confidence = 0.0;  ///< mean; 0 in an empty bin
+  double accuracy = 0.0;    ///< 0 in an empty bin
+};
+
+/// Bins (k/bins, (k+1)/bins] of the confidence in the predicted class. Source: Guo et al., ICML 2017.
+std::vector<ReliabilityBin> reliability(std::span<const double> probabilities, std::span<const int> labels,
+                                        std::size_t classes, std::size_t bins = 15);
+/// Bins of (nearly) equal count.
+std::vector<ReliabilityBin> reliability_equal_mass(std::span<const double> probabilities,
+                                                   std::span<const int> labels, std::size_t classes,
+                                                   std::size_t bins = 15);
+
+}  // namespace rieszflow
