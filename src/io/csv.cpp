@@ -49,7 +49,8 @@ std::optional<double> number(const std::string& text) {
   double value = 0.0;
   const auto [stop, fault] = std::from_chars(begin, end, value);
   if (stop != end || begin == end) return std::nullopt;
-  if (fault == std::errc::result_out_of_range) return std::abs(value) < 1.0 ? 0.0 : HUGE_VAL;
+  if (fault == std::errc::result_out_of_range)  // below the smallest number, or beyond the largest
+    return text.find("e-") != std::string::npos || text.find("E-") != std::string::npos ? 0.0 : HUGE_VAL;
   if (fault != std::errc{}) return std::nullopt;
   return value;
 }

@@ -33,12 +33,14 @@ class Csv : public testing::Test {
 };
 
 TEST_F(Csv, ReadsNamesAndNumbersBitForBit) {
-  const auto reading =
-      read("\xEF\xBB\xBFx , \"a \"\"b\"\"\",label\r\n0.30000000000000004, 1e-308 ,+1\r\n\r\n-.5,\"2\",3e2");
+  const auto reading = read(
+      "\xEF\xBB\xBFx , \"a \"\"b\"\"\",label\r\n0.30000000000000004, 1e-308 "
+      ",+1\r\n\r\n-.5,\"2\",3e2\n1e-400,0,0");
   EXPECT_TRUE(reading.problems.empty());
   EXPECT_EQ(reading.table.columns, (std::vector<std::string>{"x", "a \"b\"", "label"}));
-  EXPECT_EQ(reading.table.rows, 2u);
-  EXPECT_EQ(reading.table.values, (std::vector<double>{0.1 + 0.2, 1e-308, 1.0, -0.5, 2.0, 300.0}));
+  EXPECT_EQ(reading.table.rows, 3u);
+  EXPECT_EQ(reading.table.values,
+            (std::vector<double>{0.1 + 0.2, 1e-308, 1.0, -0.5, 2.0, 300.0, 0.0, 0.0, 0.0}));
 }
 
 TEST_F(Csv, SaysWhereAndWhatIsWrong) {
