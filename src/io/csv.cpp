@@ -88,7 +88,7 @@ CsvReading read_csv(const std::filesystem::path& file) {
     if (trimmed(text).empty()) continue;
     if (text.find('\0') != std::string::npos) {
       problem(line, "holds a zero byte: this is no text file");
-      return out;
+      break;
     }
     const auto row = fields(text);
     if (!row) {
