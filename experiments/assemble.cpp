@@ -9,6 +9,7 @@
 #include "experiments/catalogue.hpp"
 #include "experiments/table_file.hpp"
 #include "io/run_file.hpp"
+#include "model/probe.hpp"
 #include "potentials/expression.hpp"
 
 namespace rieszflow {
@@ -36,8 +37,7 @@ bool has_dimension(Table& table, std::string_view key, std::size_t length, std::
   return false;
 }
 
-// --------------------------------------------------------------------------------------------------------------
-// domain
+// ---- domain ----
 
 std::optional<Domain> domain_of(Document& document) {
   Table* table = document.table("model.domain");
@@ -62,55 +62,35 @@ std::optional<Domain> domain_of(Document& document) {
   return Box{lower, upper};
 }
 
-// Points at which a function on the domain is tried before a run: a lattice that holds the walls, coarser the
-// more dimensions there are. In the whole space there is nothing to try without an initial law.
-std::vector<std::vector<double>> trial_points(const Domain& domain) {
-  if (std::holds_alternative<WholeSpace>(domain)) return {};
-  const Box box = bounding_box(domain);
-  const std::size_t dimensions = box.lower.size();
-  const std::size_t nodes = dimensions == 1   ? 1025
-                            : dimensions == 2 ? 65
-                            : dimensions == 3 ? 17
-                            : dimensions <= 8 ? 3
-                                              : 2;
-  constexpr std::size_t most_points = 10'000;
-  std::vector<std::vector<double>> points;
-  std::vector<std::size_t> index(dimensions, 0);
-  while (points.size() < most_points) {
-    std::vector<double> point(dimensions);
-    for (std::size_t axis = 0; axis < dimensions; ++axis) {
-      const double share = static_cast<double>(index[axis]) / static_cast<double>(nodes - 1);
-      point[axis] = box.lower[axis] + share * (box.upper[axis] - box.lower[axis]);
-    }
-    project(domain, point);
-    points.push_back(std::move(point));
-    std::size_t axis = 0;
-    while (axis < dimensions && ++index[axis] == nodes) index[axis++] = 0;
-    if (axis == dimensions) break;
+// ---- potentials ----
+
+// The key that a potential or interaction depends on most, to point a problem at.
+std::string_view main_key(const Table& table) {
+  for (const std::string_view key : {"value", "file", "functions", "exponent"}) {
+    if (table.has(key)) return key;
   }
-  return points;
+  return "type";
 }
 
-// Centres of the density's cells, so that a potential that is not finite on one of them is found before the
-// run.
-std::vector<std::vector<double>> cell_centers(const Domain& domain, const std::vector<std::size_t>& cells) {
-  constexpr std::size_t most_cells = 1u << 16;
-  const Box box = bounding_box(domain);
-  Grid grid{.lower = box.lower, .upper = box.upper, .cells = cells};
+// A potential that is no number in a cell of the density can only fail, wherever the walls are.
+void require_finite_on_cells(Table& table, const Potential& potential, const Domain& domain,
+                             const std::vector<std::size_t>& cells) {
+  constexpr double most_cells = 1u << 16;  ///< beyond, the trial costs more than the failure would
   double count = 1.0;
   for (const std::size_t axis_cells : cells) count *= static_cast<double>(axis_cells);
-  if (count > static_cast<double>(most_cells)) return {};
-  std::vector<std::vector<double>> points;
-  std::vector<double> point(cells.size());
+  if (count > most_cells || cells.size() != dimension(domain) || std::holds_alternative<WholeSpace>(domain))
+    return;
+  const Box box = bounding_box(domain);
+  const Grid grid{.lower = box.lower, .upper = box.upper, .cells = cells};
+  std::vector<double> center(cells.size());
   for (std::size_t cell = 0; cell < grid.cell_count(); ++cell) {
-    grid.cell_center(cell, point);
-    if (contains(domain, point)) points.push_back(point);
+    grid.cell_center(cell, center);
+    if (!contains(domain, center) || std::isfinite(value(potential, center))) continue;
+    table.problem(main_key(table), fmt::format("V is {} in the cell at {}, must be finite on the domain",
+                                               text(value(potential, center)), text(center)));
+    return;
   }
-  return points;
 }
-
-// -----------------------------------------------------------------------------------------------------------
-// potentials
 
 std::shared_ptr<const ExpressionFunction> expression(Table& table, std::string_view key,
                                                      const std::string& formula,
@@ -136,20 +116,6 @@ std::optional<Potential> table_potential(Table& table, const Domain& domain,
   TableFile file = read_table_file(path, dimensions);
   if (!file.potential) {
     table.problem("file", file.problem);
-    return std::nullopt;
-  }
-  const Box box = bounding_box(domain);
-  for (std::size_t axis = 0; axis < dimensions; ++axis) {
-    const double slack = 1e-9 * (box.upper[axis] - box.lower[axis]);
-    if (file.potential->lower[axis] <= box.lower[axis] + slack &&
-        file.potential->upper[axis] >= box.upper[axis] - slack) {
-      continue;
-    }
-    table.problem(
-        "file",
-        fmt::format("{} covers [{}, {}] along coordinate {}, must cover the domain, [{}, {}]", path.string(),
-                    text(file.potential->lower[axis]), text(file.potential->upper[axis]), axis + 1,
-                    text(box.lower[axis]), text(box.upper[axis])));
     return std::nullopt;
   }
   table.fill("file", path.string());
@@ -179,27 +145,7 @@ std::optional<Potential> potential_of(Table& table, const Domain& domain,
   return ExpressionPotential{function};
 }
 
-// The key that a potential's value depends on most, to point a problem at.
-std::string_view main_key(const Table& table) {
-  if (table.type() == "expression") return "value";
-  if (table.type() == "table") return "file";
-  return "type";
-}
-
-void require_finite(Table& table, const Potential& potential,
-                    const std::vector<std::vector<double>>& points) {
-  for (const std::vector<double>& point : points) {
-    const double number = value(potential, point);
-    if (std::isfinite(number)) continue;
-    table.problem(main_key(table),
-                  fmt::format("the potential is {} at {}, must be finite on the whole domain", text(number),
-                              text(point)));
-    return;
-  }
-}
-
-// ---------------------------------------------------------------------------------------------------------
-// interactions
+// ---- interactions ----
 
 std::optional<Interaction> interaction_of(Table& table, const Domain& domain) {
   const std::size_t dimensions = dimension(domain);
@@ -239,52 +185,35 @@ std::optional<Interaction> interaction_of(Table& table, const Domain& domain) {
   return ExpressionInteraction{function};
 }
 
-// A formula W(r) must be finite at every distance r > 0 that occurs.
-void require_finite(Table& table, const ExpressionInteraction& interaction, const Domain& domain) {
-  double diameter = 1.0;
-  if (!std::holds_alternative<WholeSpace>(domain)) {
-    const Box box = bounding_box(domain);
-    double squared = 0.0;
-    for (std::size_t axis = 0; axis < box.lower.size(); ++axis)
-      squared += std::pow(box.upper[axis] - box.lower[axis], 2);
-    diameter = std::sqrt(squared);
-  }
-  constexpr int trials = 256;
-  for (int trial = 1; trial <= trials; ++trial) {
-    const double distance = diameter * trial / trials;
-    const double number = (*interaction.function)(std::span(&distance, 1));
-    if (std::isfinite(number)) continue;
-    table.problem("value", fmt::format("W is {} at r = {}, must be finite for 0 < r <= {}", text(number),
-                                       text(distance), text(diameter)));
-    return;
-  }
-}
+// ---- model ----
 
-// ----------------------------------------------------------------------------------------------------------------
-// model
-
+// `cells`: of the density; empty without one.
 std::optional<Model> model_of(Document& document, const std::optional<Domain>& domain,
-                              const std::filesystem::path& folder,
-                              const std::vector<std::vector<double>>& points) {
+                              const std::filesystem::path& folder, const std::vector<std::size_t>& cells) {
   if (!domain) return std::nullopt;
   Model model{.domain = *domain, .potentials = {}, .interactions = {}};
   bool complete = true;
   for (Table* table : document.tables("model.potential")) {
     auto potential = table->good() ? potential_of(*table, *domain, folder) : std::nullopt;
-    if (potential) require_finite(*table, *potential, points);
-    complete = complete && table->good();
-    if (potential) model.potentials.push_back(std::move(*potential));
+    complete = complete && potential.has_value();
+    if (!potential) continue;
+    if (const auto sentence =
+            problem(Model{.domain = *domain, .potentials = {*potential}, .interactions = {}})) {
+      table->problem(main_key(*table), *sentence);
+    } else {
+      require_finite_on_cells(*table, *potential, *domain, cells);
+    }
+    model.potentials.push_back(std::move(*potential));
   }
   for (Table* table : document.tables("model.interaction")) {
     auto interaction = table->good() ? interaction_of(*table, *domain) : std::nullopt;
-    if (interaction) {
-      if (const auto sentence = refusal(*domain, *interaction)) table->problem("type", *sentence);
-      if (const auto* formula = std::get_if<ExpressionInteraction>(&*interaction)) {
-        require_finite(*table, *formula, *domain);
-      }
-      model.interactions.push_back(std::move(*interaction));
+    complete = complete && interaction.has_value();
+    if (!interaction) continue;
+    if (const auto sentence =
+            problem(Model{.domain = *domain, .potentials = {}, .interactions = {*interaction}})) {
+      table->problem(main_key(*table), *sentence);
     }
-    complete = complete && table->good();
+    model.interactions.push_back(std::move(*interaction));
   }
   const Table* table = document.table("model");
   if (table == nullptr || !table->has("inverse_temperature") || !complete) return std::nullopt;
@@ -292,8 +221,7 @@ std::optional<Model> model_of(Document& document, const std::optional<Domain>& d
   return model;
 }
 
-// ----------------------------------------------------------------------------------------------------------
-// initial law
+// ---- initial law ----
 
 std::optional<GaussianLaw> gaussian_of(Table& table, const Domain& domain) {
   GaussianLaw law{table.numbers("mean"), table.numbers("std")};
@@ -402,8 +330,7 @@ std::optional<InitialLaw> file_law(Table& table, const Domain& domain, const std
 }
 
 std::optional<InitialLaw> initial_of(Document& document, const std::optional<Domain>& domain,
-                                     const std::filesystem::path& folder,
-                                     const std::vector<std::vector<double>>& points) {
+                                     const std::filesystem::path& folder) {
   Table* table = document.table("initial");
   if (table == nullptr || !table->good() || !domain) return std::nullopt;
   const bool unbounded = std::holds_alternative<WholeSpace>(*domain);
@@ -444,8 +371,10 @@ std::optional<InitialLaw> initial_of(Document& document, const std::optional<Dom
   const auto density =
       expression(*table, "density", table->text("density"), coordinate_names(dimension(*domain)));
   if (density == nullptr) return std::nullopt;
+  const std::vector<double> points = probe_points(*domain);
   bool somewhere_positive = false;
-  for (const std::vector<double>& point : points) {
+  for (std::size_t start = 0; start < points.size(); start += dimension(*domain)) {
+    const std::span point(points.data() + start, dimension(*domain));
     const double number = (*density)(point);
     somewhere_positive = somewhere_positive || number > 0.0;
     if (std::isfinite(number) && number >= 0.0) continue;
@@ -460,8 +389,7 @@ std::optional<InitialLaw> initial_of(Document& document, const std::optional<Dom
   return ExpressionLaw{density};
 }
 
-// ----------------------------------------------------------------------------------------------------------------
-// sides
+// ---- sides ----
 
 void read_time(Table& table, side_by_side::Question& question) {
   question.end = table.number("end");
@@ -578,14 +506,9 @@ Assembly assemble(Document& document, const Request& request) {
   if (Table* time = document.table("time"); time != nullptr && time->good()) read_time(*time, question);
   if (density != nullptr && density->good()) read_density(*density, domain, question);
 
-  std::vector<std::vector<double>> points =
-      domain ? trial_points(*domain) : std::vector<std::vector<double>>{};
-  if (domain && density != nullptr && density->good()) {
-    const auto centers = cell_centers(*domain, question.density->cells);
-    points.insert(points.end(), centers.begin(), centers.end());
-  }
-  const auto model = model_of(document, domain, folder, points);
-  const auto initial = initial_of(document, domain, folder, points);
+  const auto model = model_of(document, domain, folder,
+                              question.density ? question.density->cells : std::vector<std::size_t>{});
+  const auto initial = initial_of(document, domain, folder);
   if (particles != nullptr) read_particles(*particles, model ? &*model : nullptr, domain, request, question);
   if (const Table* compare = document.table("compare"); compare != nullptr && compare->good()) {
     question.compare = compare->boolean("enabled");

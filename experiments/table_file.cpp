@@ -69,9 +69,11 @@ TableFile read_table_file(const std::filesystem::path& file, std::size_t dimensi
   // outwards.
   const std::size_t row_count = rows.lines.size(), width = dimension + 1;
   const auto coordinate = [&](std::size_t row, std::size_t axis) { return rows.numbers[row * width + axis]; };
-  TablePotential table;
+  struct {
+    std::vector<double> lower, upper, values;
+    std::vector<std::size_t> nodes;
+  } table;
   table.nodes.assign(dimension, 1);
-  table.source = file.string();
   std::size_t stride = 1;
   for (std::size_t axis = dimension; axis-- > 0;) {
     std::size_t nodes = 1;
@@ -111,7 +113,9 @@ TableFile read_table_file(const std::filesystem::path& file, std::size_t dimensi
     }
     table.values.push_back(rows.numbers[row * width + dimension]);
   }
-  return {std::move(table), ""};
+  return {TablePotential(std::move(table.lower), std::move(table.upper), std::move(table.nodes),
+                         std::move(table.values), file.string()),
+          ""};
 }
 
 }  // namespace rieszflow

@@ -17,8 +17,7 @@
 namespace rieszflow::config {
 namespace {
 
-// ----------------------------------------------------------------------------------------------------------------
-// text
+// ---- text ----
 
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts(1);
@@ -102,8 +101,7 @@ int first_line_that_is_no_text(std::string_view text) {
   return 0;
 }
 
-// --------------------------------------------------------------------------------------------------------------
-// values
+// ---- values ----
 
 bool is_integral(double number) { return std::floor(number) == number && std::abs(number) < 9.2e18; }
 
@@ -209,8 +207,7 @@ Checked check(const List& list, const toml::node& node) {
   return check_items<std::string>(std::get<Text>(list.item), *array);
 }
 
-// --------------------------------------------------------------------------------------------------------------
-// parsing
+// ---- parsing ----
 
 struct SyntaxProblem {
   int line = 0;
@@ -277,8 +274,7 @@ Parsed parse_toml(std::string_view text) {
   return result;
 }
 
-// ------------------------------------------------------------------------------------------------------------
-// overrides
+// ---- overrides ----
 
 // "model.potential[0].stiffness" and "model.potential.0.stiffness" as {"model", "potential", "0",
 // "stiffness"}.
@@ -300,8 +296,7 @@ bool is_index(const std::string& step) {
 
 }  // namespace
 
-// ---------------------------------------------------------------------------------------------------------------
-// errors
+// ---- errors ----
 
 std::string Problem::text() const {
   std::string result = source;
@@ -318,8 +313,7 @@ ConfigError::ConfigError(std::vector<Problem> problems)
       }()),
       problems_(std::move(problems)) {}
 
-// ----------------------------------------------------------------------------------------------------------------
-// table
+// ---- table ----
 
 bool Table::has(std::string_view key) const { return values_.find(key) != values_.end(); }
 
@@ -353,8 +347,7 @@ void Table::problem(std::string_view key, const std::string& what) {
   document_->add(place == places_.end() ? place_ : place->second, key_path(path_, key), what);
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// reader
+// ---- reader ----
 
 // Walks the schema and the parsed tree together.
 struct Document::Reader {
@@ -638,8 +631,7 @@ struct Document::Reader {
   }
 };
 
-// -------------------------------------------------------------------------------------------------------------
-// document
+// ---- document ----
 
 Document::Document(Schema schema, std::string source)
     : schema_(std::move(schema)), source_(std::move(source)) {}
