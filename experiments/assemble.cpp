@@ -9,7 +9,6 @@
 #include "experiments/catalogue.hpp"
 #include "experiments/table_file.hpp"
 #include "io/run_file.hpp"
-#include "model/probe.hpp"
 #include "potentials/expression.hpp"
 
 namespace rieszflow {
@@ -223,170 +222,119 @@ std::optional<Model> model_of(Document& document, const std::optional<Domain>& d
 
 // ---- initial law ----
 
-std::optional<GaussianLaw> gaussian_of(Table& table, const Domain& domain) {
+// The law, or a problem at `key` when it cannot start a run in the domain.
+std::optional<InitialLaw> fitting(Table& table, std::string_view key, InitialLaw law, const Domain& domain) {
+  const auto sentence = problem(law, domain);
+  if (!sentence) return law;
+  table.problem(key, *sentence);
+  return std::nullopt;
+}
+
+std::optional<InitialLaw> gaussian_of(Table& table, const Domain& domain) {
   GaussianLaw law{table.numbers("mean"), table.numbers("std")};
   const bool mean_fits = has_dimension(table, "mean", law.mean.size(), dimension(domain));
   const bool std_fits = has_dimension(table, "std", law.standard_deviation.size(), dimension(domain));
   if (!mean_fits || !std_fits) return std::nullopt;
-  // Truncation to a domain that the law hardly meets would be a law made of round-off.
-  constexpr double most_deviations = 6.0;
-  std::vector<double> nearest = law.mean;
-  project(domain, nearest);
-  if (std::holds_alternative<Torus>(domain)) return law;
-  double squared = 0.0;
-  for (std::size_t axis = 0; axis < nearest.size(); ++axis) {
-    squared += std::pow((nearest[axis] - law.mean[axis]) / law.standard_deviation[axis], 2);
+  return fitting(table, "mean", std::move(law), domain);
+}
+
+std::optional<InitialLaw> mixture_of(Document& document, Table& table, const Domain& domain) {
+  MixtureLaw law;
+  const std::vector<Table*> components = document.tables("initial.components");
+  if (components.empty()) {
+    table.problem("components", "are missing, must be one or more tables [[initial.components]]");
   }
-  if (squared > most_deviations * most_deviations) {
-    table.problem("mean",
-                  fmt::format("is {}, {:.3g} standard deviations outside the domain, must be at most {:g}",
-                              text(law.mean), std::sqrt(squared), most_deviations));
-    return std::nullopt;
+  for (Table* component : components) {
+    auto gaussian = component->good() ? gaussian_of(*component, domain) : std::nullopt;
+    if (!gaussian) continue;
+    law.weights.push_back(component->number("weight"));
+    law.components.push_back(std::get<GaussianLaw>(*std::move(gaussian)));
   }
+  if (components.empty() || law.components.size() < components.size()) return std::nullopt;
   return law;
 }
 
-std::optional<InitialLaw> file_law(Table& table, const Domain& domain, const std::filesystem::path& folder,
-                                   const Table* particles) {
-  const auto path = std::filesystem::absolute(folder / table.text("file")).lexically_normal();
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
-    table.problem("file", path.string() + ": there is no such file, must be a run file (run.h5)");
+bool lies_in(const Grid& grid, const Domain& domain) {
+  if (std::holds_alternative<WholeSpace>(domain) || grid.dimension() != dimension(domain)) return true;
+  const Box box = bounding_box(domain);
+  for (std::size_t axis = 0; axis < grid.dimension(); ++axis) {
+    const double slack = 1e-9 * (box.upper[axis] - box.lower[axis]);
+    if (grid.lower[axis] < box.lower[axis] - slack || grid.upper[axis] > box.upper[axis] + slack)
+      return false;
+  }
+  return true;
+}
+
+// A snapshot of a run file. Throws io::FileError when it is none.
+std::optional<InitialLaw> snapshot_of(Table& table, const Domain& domain, const std::filesystem::path& path,
+                                      const Table* particles) {
+  const io::RunReader run(path);
+  const bool from_density =
+      table.has("state") ? table.text("state") == "density" : !run.density_clocks().empty();
+  const std::vector<Clock> clocks = from_density ? run.density_clocks() : run.position_clocks();
+  if (clocks.empty()) {
+    table.problem("file", fmt::format("{} has no snapshot of the {}", path.string(),
+                                      from_density ? "density" : "particles"));
     return std::nullopt;
   }
-  try {
-    const io::RunReader run(path);
-    const bool from_density =
-        table.has("state") ? table.text("state") == "density" : !run.density_clocks().empty();
-    const std::vector<Clock> clocks = from_density ? run.density_clocks() : run.position_clocks();
-    const std::string what = from_density ? "density" : "particle";
-    if (clocks.empty()) {
-      table.problem("file", fmt::format("{} has no {} snapshot", path.string(), what));
-      return std::nullopt;
-    }
-    const double time = table.has("time") ? table.number("time") : clocks.back().time;
-    const auto nearest = std::min_element(clocks.begin(), clocks.end(), [&](const Clock& a, const Clock& b) {
-      return std::abs(a.time - time) < std::abs(b.time - time);
-    });
-    if (std::abs(nearest->time - time) > 1e-9 * std::max(1.0, std::abs(time))) {
-      table.problem(
-          "time",
-          fmt::format("is {}, must be the time of a snapshot: {} of them from {} to {}, the nearest is {}",
-                      text(time), clocks.size(), text(clocks.front().time), text(clocks.back().time),
-                      text(nearest->time)));
-      return std::nullopt;
-    }
-    table.fill("file", path.string());
-    table.fill("time", nearest->time);
-    table.fill("state", std::string(from_density ? "density" : "particles"));
-    const auto snapshot = static_cast<std::size_t>(nearest - clocks.begin());
-    if (from_density) {
-      GridLaw law{run.density(snapshot)};
-      const Grid& grid = law.density.grid;
-      bool inside = grid.dimension() == dimension(domain);
-      if (inside && !std::holds_alternative<WholeSpace>(domain)) {
-        const Box box = bounding_box(domain);
-        for (std::size_t axis = 0; axis < grid.dimension(); ++axis) {
-          const double slack = 1e-9 * (box.upper[axis] - box.lower[axis]);
-          inside = inside && grid.lower[axis] >= box.lower[axis] - slack &&
-                   grid.upper[axis] <= box.upper[axis] + slack;
-        }
-      }
-      if (inside) return law;
-      table.problem(
-          "file", fmt::format("{}: its density lives in {} dimensions from {} to {}, must lie in the domain",
-                              path.string(), grid.dimension(), text(grid.lower), text(grid.upper)));
-      return std::nullopt;
-    }
-    PositionsLaw law{run.positions(snapshot)};
-    const ParticleEnsemble& ensemble = law.ensemble;
-    if (ensemble.dimension != dimension(domain)) {
-      table.problem("file", fmt::format("{}: its particles live in {} dimensions, the domain has {}",
-                                        path.string(), ensemble.dimension, dimension(domain)));
-      return std::nullopt;
-    }
-    for (std::size_t start = 0; start < ensemble.positions.size(); start += ensemble.dimension) {
-      const std::span point(ensemble.positions.data() + start, ensemble.dimension);
-      if (contains(domain, point)) continue;
-      table.problem("file",
-                    fmt::format("{}: the particle at {} is outside the domain", path.string(), text(point)));
-      return std::nullopt;
-    }
-    if (particles != nullptr && particles->has("count") && particles->has("replicas") &&
-        (particles->integer("count") != static_cast<std::int64_t>(ensemble.particle_count) ||
-         particles->integer("replicas") != static_cast<std::int64_t>(ensemble.replica_count))) {
-      table.problem(
-          "file",
-          fmt::format("{}: holds {} replicas of {} particles, [particles] must ask for as many; state = "
-                      "\"density\" resamples",
-                      path.string(), ensemble.replica_count, ensemble.particle_count));
-      return std::nullopt;
-    }
-    return law;
-  } catch (const io::FileError& fault) {
-    table.problem("file", std::string(fault.what()) + "; must be a run file (run.h5)");
+  const double time = table.has("time") ? table.number("time") : clocks.back().time;
+  const auto nearest = std::min_element(clocks.begin(), clocks.end(), [&](const Clock& a, const Clock& b) {
+    return std::abs(a.time - time) < std::abs(b.time - time);
+  });
+  if (std::abs(nearest->time - time) > 1e-9 * std::max(1.0, std::abs(time))) {
+    table.problem(
+        "time",
+        fmt::format("is {}, must be the time of a snapshot: there are {} from {} to {}, the nearest is {}",
+                    text(time), clocks.size(), text(clocks.front().time), text(clocks.back().time),
+                    text(nearest->time)));
     return std::nullopt;
   }
+  table.fill("file", path.string());
+  table.fill("time", nearest->time);
+  table.fill("state", std::string(from_density ? "density" : "particles"));
+  const auto snapshot = static_cast<std::size_t>(nearest - clocks.begin());
+  if (from_density) {
+    GridLaw law{run.density(snapshot)};
+    if (lies_in(law.density.grid, domain)) return fitting(table, "file", std::move(law), domain);
+    table.problem("file",
+                  fmt::format("{}: its density lives on {} to {}, must lie in the domain", path.string(),
+                              text(law.density.grid.lower), text(law.density.grid.upper)));
+    return std::nullopt;
+  }
+  PositionsLaw law{run.positions(snapshot)};
+  const auto count = static_cast<std::int64_t>(law.ensemble.particle_count),
+             replicas = static_cast<std::int64_t>(law.ensemble.replica_count);
+  if (particles != nullptr && particles->has("count") && particles->has("replicas") &&
+      (particles->integer("count") != count || particles->integer("replicas") != replicas)) {
+    table.problem("file",
+                  fmt::format("{} holds {} replicas of {} particles, [particles] must ask for as many, or "
+                              "state = \"density\" for new samples",
+                              path.string(), replicas, count));
+    return std::nullopt;
+  }
+  return fitting(table, "file", std::move(law), domain);
 }
 
 std::optional<InitialLaw> initial_of(Document& document, const std::optional<Domain>& domain,
                                      const std::filesystem::path& folder) {
   Table* table = document.table("initial");
   if (table == nullptr || !table->good() || !domain) return std::nullopt;
-  const bool unbounded = std::holds_alternative<WholeSpace>(*domain);
-  if (table->type() == "uniform") {
-    if (!unbounded) return UniformLaw{};
-    table->problem(
-        "type", "is \"uniform\", which whole_space has not: must be \"gaussian\" | \"mixture\" | \"file\"");
-    return std::nullopt;
-  }
-  if (table->type() == "gaussian") {
-    if (auto law = gaussian_of(*table, *domain)) return *std::move(law);
-    return std::nullopt;
-  }
-  if (table->type() == "mixture") {
-    MixtureLaw law;
-    bool complete = true;
-    for (Table* component : document.tables("initial.components")) {
-      auto gaussian = component->good() ? gaussian_of(*component, *domain) : std::nullopt;
-      complete = complete && gaussian.has_value();
-      if (!gaussian) continue;
-      law.weights.push_back(component->number("weight"));
-      law.components.push_back(std::move(*gaussian));
+  if (table->type() == "uniform") return fitting(*table, "type", UniformLaw{}, *domain);
+  if (table->type() == "gaussian") return gaussian_of(*table, *domain);
+  if (table->type() == "mixture") return mixture_of(document, *table, *domain);
+  if (table->type() == "file") {
+    const auto path = std::filesystem::absolute(folder / table->text("file")).lexically_normal();
+    try {
+      return snapshot_of(*table, *domain, path, document.table("particles"));
+    } catch (const io::FileError& fault) {
+      table->problem("file", std::string(fault.what()) + "; must be a run file (run.h5)");
+      return std::nullopt;
     }
-    if (law.components.empty() && complete) {
-      table->problem("components", "are missing, must be one or more tables [[initial.components]]");
-      complete = false;
-    }
-    if (!complete) return std::nullopt;
-    return law;
-  }
-  if (table->type() == "file") return file_law(*table, *domain, folder, document.table("particles"));
-  if (unbounded) {
-    table->problem(
-        "type",
-        "is \"expression\", which needs a bounded domain: must be \"gaussian\" | \"mixture\" | \"file\"");
-    return std::nullopt;
   }
   const auto density =
       expression(*table, "density", table->text("density"), coordinate_names(dimension(*domain)));
   if (density == nullptr) return std::nullopt;
-  const std::vector<double> points = probe_points(*domain);
-  bool somewhere_positive = false;
-  for (std::size_t start = 0; start < points.size(); start += dimension(*domain)) {
-    const std::span point(points.data() + start, dimension(*domain));
-    const double number = (*density)(point);
-    somewhere_positive = somewhere_positive || number > 0.0;
-    if (std::isfinite(number) && number >= 0.0) continue;
-    table->problem("density", fmt::format("is {} at {}, must be finite and >= 0 on the domain", text(number),
-                                          text(point)));
-    return std::nullopt;
-  }
-  if (!somewhere_positive) {
-    table->problem("density", "is 0 on the whole domain, must be positive somewhere");
-    return std::nullopt;
-  }
-  return ExpressionLaw{density};
+  return fitting(*table, "density", ExpressionLaw{density}, *domain);
 }
 
 // ---- sides ----
