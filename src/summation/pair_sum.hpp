@@ -12,7 +12,8 @@ namespace rieszflow {
 ///
 /// force_i = -(1/N) sum_{j != i} grad_1 W(x_i, x_j),   energy = (1/(2 N^2)) sum_{i != j} W(x_i, x_j)
 ///
-/// Deterministic: bitwise the same for every number of threads.
+/// Deterministic: bitwise the same for every number of threads. The object owns its work arrays: not for
+/// concurrent calls on one object.
 class PairSum {
  public:
   enum class Method { Automatic, Direct, Fast };
@@ -26,14 +27,17 @@ class PairSum {
   PairSum(PairSum&&) noexcept;
   PairSum& operator=(PairSum&&) noexcept;
 
-  /// forces += pair forces; positions and forces: (replica, particle, dimension), row-major. Coincident particles of a
-  /// singular W exert no force on each other (no direction exists) and never spoil a third particle.
-  void add_forces(std::span<const double> positions, std::size_t replica_count, std::span<double> forces) const;
+  /// forces += pair forces; positions and forces: (replica, particle, dimension), row-major. Coincident
+  /// particles of a singular W exert no force on each other (no direction exists) and never spoil a third
+  /// particle.
+  void add_forces(std::span<const double> positions, std::size_t replica_count,
+                  std::span<double> forces) const;
   /// The same with energies (replica), overwritten; +-infinity for coincident particles of a singular W.
   void add_forces(std::span<const double> positions, std::size_t replica_count, std::span<double> forces,
                   std::span<double> energies) const;
-  /// Smallest pair distance of each replica, if the model is singular: what a step must resolve. out: (replica)
-  void closest_pairs(std::span<const double> positions, std::size_t replica_count, std::span<double> out) const;
+  /// Smallest pair distance of each replica, infinity for one particle. out: (replica)
+  void closest_pairs(std::span<const double> positions, std::size_t replica_count,
+                     std::span<double> out) const;
 
   /// "direct" or "fast": what Automatic chose.
   std::string_view method_name() const;

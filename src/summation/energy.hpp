@@ -1,0 +1,15 @@
+#pragma once
+#include <span>
+
+#include "model/ensemble.hpp"
+#include "model/model.hpp"
+#include "summation/pair_sum.hpp"
+
+namespace rieszflow {
+
+/// The energies of theory.md (1) per replica, overwritten: potential = (1/N) sum_i V(x_i),
+/// interaction = (1/(2 N^2)) sum_{i != j} W(x_i, x_j). Each: (replica). Terms A(mu_N) are not included.
+void energies(const Model& model, const PairSum& pair_sum, const ParticleEnsemble& ensemble,
+              std::span<double> potential_energies, std::span<double> interaction_energies);
+
+}  // namespace rieszflow

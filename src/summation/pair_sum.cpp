@@ -1,0 +1,357 @@
+#include "summation/pair_sum.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "core/compensated_sum.hpp"
+#include "core/expects.hpp"
+#include "potentials/expression.hpp"
+#include "summation/terms.hpp"
+
+namespace rieszflow {
+namespace {
+
+using simd::Columns;
+using simd::Range;
+
+/// How the pairs of N particles are cut into tiles. A function of N alone, so that the order of every
+/// addition is the same for each number of threads: blocks meet in rounds (the circle method of round-robin
+/// tournaments), and no block appears twice in a round.
+class Tiling {
+ public:
+  explicit Tiling(std::size_t particle_count) : particle_count_(particle_count) {
+    // About eight blocks give two threads work; longer rows than 1024 columns leave the first-level cache.
+    const std::size_t eighth = (particle_count + 8 * simd::padding - 1) / (8 * simd::padding) * simd::padding;
+    block_size_ = std::clamp<std::size_t>(eighth, 128, 1024);
+    block_count_ = (particle_count + block_size_ - 1) / block_size_;
+    seats_ = block_count_ + block_count_ % 2;
+  }
+
+  std::size_t round_count() const { return seats_ == 0 ? 0 : seats_; }
+  std::size_t tile_count(std::size_t round) const { return round == 0 ? block_count_ : seats_ / 2; }
+
+  /// Blocks that meet in tile `index` of `round`; round 0: each block with itself. An empty range: no
+  /// partner.
+  std::pair<Range, Range> tile(std::size_t round, std::size_t index) const {
+    if (round == 0) return {block(index), block(index)};
+    const std::size_t circle = seats_ - 1, r = round - 1;
+    const std::size_t a = index == 0 ? circle : (r + index) % circle;
+    const std::size_t b = index == 0 ? r : (r + circle - index) % circle;
+    return {block(std::min(a, b)), block(std::max(a, b))};
+  }
+
+ private:
+  Range block(std::size_t index) const {
+    return {std::min(index * block_size_, particle_count_),
+            std::min((index + 1) * block_size_, particle_count_)};
+  }
+  std::size_t particle_count_, block_size_ = 0, block_count_ = 0, seats_ = 0;
+};
+
+/// The tile of an interaction that is evaluated one pair at a time. Returns the sum of W.
+double scalar_tile(const ExpressionInteraction& interaction, const Columns& c, Range rows, Range cols) {
+  const Interaction w = interaction;
+  CompensatedSum energy;
+  for (std::size_t i = rows.begin; i < rows.end; ++i) {
+    for (std::size_t j = rows.begin == cols.begin ? i + 1 : cols.begin; j < cols.end; ++j) {
+      double squared = 0.0;
+      for (std::size_t k = 0; k < c.dimension; ++k) {
+        const double difference = c.positions[k * c.stride + i] - c.positions[k * c.stride + j];
+        squared += difference * difference;
+      }
+      const RadialValue pair = radial(w, squared);
+      energy.add(pair.value);
+      for (std::size_t k = 0; k < c.dimension; ++k) {
+        const double felt =
+            pair.force_over_r * (c.positions[k * c.stride + i] - c.positions[k * c.stride + j]);
+        c.forces[k * c.stride + i] += felt;
+        c.forces[k * c.stride + j] -= felt;
+      }
+    }
+  }
+  return energy.value();
+}
+
+/// Work arrays of one replica.
+struct Workspace {
+  std::vector<double> positions, forces;  ///< columns
+  std::vector<double> tile_energies;
+  std::vector<double> scratch;  ///< (thread) inner loops in d > 3
+  std::vector<std::size_t> order;
+  std::vector<double> means, sums;
+};
+
+}  // namespace
+
+struct PairSum::Implementation {
+  InteractionTerms terms;
+  Domain domain;
+  std::size_t particle_count, dimension;
+  Options options;
+  Tiling tiling;
+  std::vector<Workspace> workspaces;  ///< (thread)
+
+  Implementation(const Model& model, std::size_t count, Options wanted)
+      : terms(model),
+        domain(model.domain),
+        particle_count(count),
+        dimension(rieszflow::dimension(model.domain)),
+        options(wanted),
+        tiling(count),
+        workspaces(static_cast<std::size_t>(wanted.threads)) {}
+
+  std::size_t stride() const { return (particle_count + simd::padding - 1) / simd::padding * simd::padding; }
+
+  /// Sum of W over unordered pairs of all terms that are summed pair by pair; forces += their forces.
+  double add_pairs(Workspace& work, std::span<const double> positions, std::span<double> forces,
+                   bool with_energy, int threads) const {
+    const std::size_t n = particle_count, d = dimension;
+    work.positions.assign(d * stride(), 0.0);
+    work.forces.resize(d * stride());
+    work.scratch.resize(dimension > 3 ? static_cast<std::size_t>(threads) * 4 * simd::padding * d : 0);
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < d; ++k) work.positions[k * stride() + i] = positions[i * d + k];
+    }
+    const Columns columns{work.positions.data(), work.forces.data(), stride(), d};
+    const auto add_term = [&](double force_scale, double energy_scale, const auto& tile) {
+      std::ranges::fill(work.forces, 0.0);
+      CompensatedSum energy;
+      for (std::size_t round = 0; round < tiling.round_count(); ++round) {
+        const auto count = static_cast<std::int64_t>(tiling.tile_count(round));
+        work.tile_energies.assign(tiling.tile_count(round), 0.0);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
+        for (std::int64_t index = 0; index < count; ++index) {
+          const auto [rows, cols] = tiling.tile(round, static_cast<std::size_t>(index));
+          const auto thread = static_cast<std::size_t>(threads > 1 ? omp_get_thread_num() : 0);
+          double* const scratch =
+              work.scratch.empty() ? nullptr : &work.scratch[thread * 4 * simd::padding * d];
+          if (cols.begin < cols.end)
+            work.tile_energies[static_cast<std::size_t>(index)] = tile(columns, rows, cols, scratch);
+        }
+        for (const double e : work.tile_energies) energy.add(e);
+      }
+      const double scale = force_scale / static_cast<double>(n);
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = 0; k < d; ++k) forces[i * d + k] += scale * work.forces[k * stride() + i];
+      }
+      return energy_scale * energy.value();
+    };
+    double total = 0.0;
+    for (const RadialTerm& term : terms.radial) {
+      total +=
+          add_term(term.force_scale, term.energy_scale,
+                   [&](const Columns& c, Range rows, Range cols, double* scratch) {
+                     return simd::direct_kernels().tile(term.kernel, c, rows, cols, with_energy, scratch);
+                   });
+    }
+    for (const ExpressionInteraction& term : terms.scalar) {
+      total += add_term(1.0, 1.0, [&](const Columns& c, Range rows, Range cols, double*) {
+        return scalar_tile(term, c, rows, cols);
+      });
+    }
+    return total;
+  }
+
+  /// The terms that need no pairs. forces += their forces; returns their energy, theory.md (1).
+  double add_sums(Workspace& work, std::span<const double> x, std::span<double> forces) const {
+    double energy = 0.0;
+    if (terms.quadratic != 0.0) energy += add_quadratic(work, x, forces);
+    if (terms.cosine != 0.0) energy += add_cosine(work, x, forces);
+    if (terms.ordered != 0.0) energy += add_ordered(work, x, forces);
+    for (const LowRankInteraction& term : terms.low_rank) energy += add_low_rank(term, work, x, forces);
+    return energy;
+  }
+
+  /// W = J |x-y|^2 / 2: force_i = -J (x_i - mean), energy = (J/2) (1/N) sum |x_i - mean|^2.
+  double add_quadratic(Workspace& work, std::span<const double> x, std::span<double> forces) const {
+    const std::size_t n = particle_count, d = dimension;
+    const double strength = terms.quadratic;
+    work.means.assign(d, 0.0);
+    for (std::size_t k = 0; k < d; ++k) {
+      CompensatedSum sum;
+      for (std::size_t i = 0; i < n; ++i) sum.add(x[i * d + k]);
+      work.means[k] = sum.value() / static_cast<double>(n);
+    }
+    CompensatedSum spread;
+    for (std::size_t i = 0; i < n; ++i) {
+      for (std::size_t k = 0; k < d; ++k) {
+        const double difference = x[i * d + k] - work.means[k];
+        forces[i * d + k] -= strength * difference;
+        spread.add(difference * difference);
+      }
+    }
+    return 0.5 * strength * spread.value() / static_cast<double>(n);
+  }
+
+  /// W = -J sum_k cos(x_k - y_k): with C = mean of cos, S = mean of sin (per axis),
+  /// force_i = J (S cos x_i - C sin x_i), energy = -(J/2) sum_k (C^2 + S^2 - 1/N).
+  double add_cosine(Workspace& work, std::span<const double> x, std::span<double> forces) const {
+    const std::size_t n = particle_count, d = dimension;
+    const double strength = terms.cosine, count = static_cast<double>(n);
+    work.sums.resize(2 * n);
+    double energy = 0.0;
+    for (std::size_t k = 0; k < d; ++k) {
+      CompensatedSum cosines, sines;
+      for (std::size_t i = 0; i < n; ++i) {
+        cosines.add(work.sums[2 * i] = std::cos(x[i * d + k]));
+        sines.add(work.sums[2 * i + 1] = std::sin(x[i * d + k]));
+      }
+      const double c = cosines.value() / count, s = sines.value() / count;
+      for (std::size_t i = 0; i < n; ++i) {
+        forces[i * d + k] += strength * (s * work.sums[2 * i] - c * work.sums[2 * i + 1]);
+      }
+      energy -= 0.5 * strength * (c * c + s * s - 1.0 / count);
+    }
+    return energy;
+  }
+
+  /// W = -c |x-y| in d = 1: with `less` and `greater` the numbers of particles on either side,
+  /// force_i = (c/N) (less - greater), energy = -(c/N^2) sum_k (2k - N + 1) x_(k) over the sorted particles.
+  double add_ordered(Workspace& work, std::span<const double> x, std::span<double> forces) const {
+    const std::size_t n = particle_count;
+    const double strength = terms.ordered, count = static_cast<double>(n);
+    work.order.resize(n);
+    std::iota(work.order.begin(), work.order.end(), std::size_t{0});
+    std::ranges::sort(work.order,
+                      [&](std::size_t a, std::size_t b) { return x[a] != x[b] ? x[a] < x[b] : a < b; });
+    CompensatedSum distances;
+    for (std::size_t first = 0; first < n;) {
+      std::size_t last = first;
+      while (last < n && x[work.order[last]] == x[work.order[first]]) ++last;
+      const double imbalance = static_cast<double>(first) - static_cast<double>(n - last);
+      for (std::size_t rank = first; rank < last; ++rank) {
+        forces[work.order[rank]] += strength * imbalance / count;
+        // Measured from the first particle, so that a far away cluster loses no digits.
+        distances.add((2.0 * static_cast<double>(rank) - count + 1.0) *
+                      (x[work.order[rank]] - x[work.order[0]]));
+      }
+      first = std::max(last, first + 1);
+    }
+    return -strength * distances.value() / (count * count);
+  }
+
+  /// W = strength sum_k g_k(x) g_k(y): with G_k the mean of g_k,
+  /// force_i = -strength sum_k grad g_k(x_i) (G_k - g_k(x_i)/N), energy = (strength/2) sum_k (G_k^2 - mean of
+  /// g_k^2 / N).
+  double add_low_rank(const LowRankInteraction& term, Workspace& work, std::span<const double> x,
+                      std::span<double> forces) const {
+    const std::size_t n = particle_count, d = dimension;
+    const double count = static_cast<double>(n);
+    double energy = 0.0;
+    work.sums.resize(n * (d + 1));
+    for (const auto& g : term.functions) {
+      CompensatedSum sum, squares;
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::span<double> gradient(work.sums.data() + i * (d + 1) + 1, d);
+        const double value = work.sums[i * (d + 1)] = g->value_and_gradient(x.subspan(i * d, d), gradient);
+        sum.add(value);
+        squares.add(value * value);
+      }
+      const double mean = sum.value() / count;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double others = mean - work.sums[i * (d + 1)] / count;
+        for (std::size_t k = 0; k < d; ++k) {
+          forces[i * d + k] -= term.strength * others * work.sums[i * (d + 1) + 1 + k];
+        }
+      }
+      energy += 0.5 * term.strength * (mean * mean - squares.value() / (count * count));
+    }
+    return energy;
+  }
+
+  /// One replica with `threads` threads.
+  double add_replica(Workspace& work, std::span<const double> x, std::span<double> forces, bool with_energy,
+                     int threads) const {
+    double energy = add_sums(work, x, forces);
+    if (terms.has_pairs() && particle_count > 1) {
+      const double pairs = add_pairs(work, x, forces, with_energy, threads);
+      energy += pairs / (static_cast<double>(particle_count) * static_cast<double>(particle_count));
+    }
+    return energy;
+  }
+
+  void add(std::span<const double> positions, std::size_t replica_count, std::span<double> forces,
+           std::span<double> energies) {
+    const std::size_t size = particle_count * dimension;
+    expects(positions.size() == replica_count * size && forces.size() == positions.size(),
+            "positions and forces are (replica, particle, dimension)");
+    expects(energies.empty() || energies.size() == replica_count, "one energy for each replica");
+    const bool over_replicas = replica_count >= static_cast<std::size_t>(options.threads);
+    const int outer = over_replicas ? options.threads : 1, inner = over_replicas ? 1 : options.threads;
+#pragma omp parallel for schedule(dynamic) num_threads(outer) if (outer > 1)
+    for (std::int64_t index = 0; index < static_cast<std::int64_t>(replica_count); ++index) {
+      const auto r = static_cast<std::size_t>(index);
+      Workspace& work = workspaces[over_replicas ? static_cast<std::size_t>(omp_get_thread_num()) : 0];
+      const double energy = add_replica(work, positions.subspan(r * size, size),
+                                        forces.subspan(r * size, size), !energies.empty(), inner);
+      if (!energies.empty()) energies[r] = energy;
+    }
+  }
+
+  /// Smallest pair distance of one replica: a sweep along the first axis that looks no further than the best
+  /// so far.
+  double closest_pair(Workspace& work, std::span<const double> x) const {
+    const std::size_t n = particle_count, d = dimension;
+    const Torus* const torus = std::get_if<Torus>(&domain);
+    work.order.resize(n);
+    std::iota(work.order.begin(), work.order.end(), std::size_t{0});
+    std::ranges::sort(work.order, {}, [&](std::size_t i) { return x[i * d]; });
+    double best = std::numeric_limits<double>::infinity();
+    work.means.resize(d);
+    for (std::size_t a = 0; a < n; ++a) {
+      const auto first = x.subspan(work.order[a] * d, d);
+      // On the torus the sweep goes on past the end, for as long as the first axis may bring a pair closer.
+      for (std::size_t step = 1; step < n; ++step) {
+        const std::size_t b = a + step;
+        if (b >= n && !torus) break;
+        const auto second = x.subspan(work.order[b % n] * d, d);
+        const double along = second[0] - first[0] + (b >= n ? torus->upper[0] - torus->lower[0] : 0.0);
+        if (along >= best) break;
+        displacement(domain, first, second, work.means);
+        double squared = 0.0;
+        for (const double c : work.means) squared += c * c;
+        best = std::min(best, std::sqrt(squared));
+      }
+    }
+    return best;
+  }
+};
+
+PairSum::PairSum(const Model& model, std::size_t particle_count, Options options) : implementation_(nullptr) {
+  expects(options.threads >= 1, "at least one thread");
+  expects(options.method != Method::Fast, "the fast sum is not part of this version");
+  implementation_ = std::make_unique<Implementation>(model, particle_count, options);
+}
+PairSum::~PairSum() = default;
+PairSum::PairSum(PairSum&&) noexcept = default;
+PairSum& PairSum::operator=(PairSum&&) noexcept = default;
+
+void PairSum::add_forces(std::span<const double> positions, std::size_t replica_count,
+                         std::span<double> forces) const {
+  implementation_->add(positions, replica_count, forces, {});
+}
+
+void PairSum::add_forces(std::span<const double> positions, std::size_t replica_count,
+                         std::span<double> forces, std::span<double> energies) const {
+  expects(energies.size() == replica_count, "one energy for each replica");
+  implementation_->add(positions, replica_count, forces, energies);
+}
+
+void PairSum::closest_pairs(std::span<const double> positions, std::size_t replica_count,
+                            std::span<double> out) const {
+  const std::size_t size = implementation_->particle_count * implementation_->dimension;
+  expects(positions.size() == replica_count * size && out.size() == replica_count,
+          "one distance for each replica");
+  for (std::size_t r = 0; r < replica_count; ++r) {
+    out[r] = implementation_->closest_pair(implementation_->workspaces[0], positions.subspan(r * size, size));
+  }
+}
+
+std::string_view PairSum::method_name() const { return "direct"; }
+
+}  // namespace rieszflow

@@ -1,0 +1,57 @@
+#pragma once
+#include <cstddef>
+
+/// The inner loops of the direct pair sum, compiled once per processor level and chosen at run time.
+namespace rieszflow::simd {
+
+/// Radial kernels with unit strength; R^2 = r^2 + softening^2, force_over_r = -W'(r)/r.
+enum class RadialKind {
+  Logarithm,      ///< W = -log R,          force_over_r = R^-2
+  InverseFirst,   ///< W = R^-1,            force_over_r = R^-3
+  InverseSquare,  ///< W = R^-2 / 2,        force_over_r = R^-4
+  Distance,       ///< W = -R,              force_over_r = R^-1
+  Power,          ///< W = R^-s / s,        force_over_r = R^-(s+2)
+  Gaussian,       ///< W = exp(-R^2/2),     force_over_r = exp(-R^2/2), lengths in units of `length`
+  Morse,          ///< repulsion exp(-r/repulsion_length) - attraction exp(-r/attraction_length)
+};
+
+struct RadialKernel {
+  RadialKind kind = RadialKind::Logarithm;
+  double softening_squared = 0.0;
+  double exponent = 0.0;                                                                      ///< s of Power
+  double length = 1.0;                                                                        ///< of Gaussian
+  double repulsion = 0.0, repulsion_length = 1.0, attraction = 0.0, attraction_length = 1.0;  ///< of Morse
+};
+
+/// One replica, coordinate by coordinate: x_k of particle i is positions[k * stride + i]. `stride` is a
+/// multiple of `padding` and at least the particle count; what lies past the count is finite and is never a
+/// particle.
+struct Columns {
+  const double* positions = nullptr;
+  double* forces = nullptr;  ///< the same layout
+  std::size_t stride = 0;
+  std::size_t dimension = 0;
+};
+constexpr std::size_t padding = 8;
+
+/// Particles [begin, end); begin is a multiple of `padding`.
+struct Range {
+  std::size_t begin = 0, end = 0;
+};
+
+struct DirectKernels {
+  /// forces of both ranges += force_over_r (x_i - x_j) for all i in `rows`, j in `columns`, i != j; the
+  /// ranges are equal or disjoint. Returns sum of W over the unordered pairs when `with_energy`, else 0.
+  /// scratch: 4 * 8 * dimension doubles when dimension > 3.
+  double (*tile)(const RadialKernel& kernel, const Columns& columns, Range rows, Range cols, bool with_energy,
+                 double* scratch);
+  /// force[k] = sum over j != skip of force_over_r (point_k - x_jk), overwritten; returns the sum of W.
+  double (*row)(const RadialKernel& kernel, const Columns& columns, std::size_t count, std::size_t skip,
+                const double* point, double* force, double* scratch);
+  const char* level;
+};
+
+/// The widest that this processor can run.
+const DirectKernels& direct_kernels();
+
+}  // namespace rieszflow::simd
