@@ -67,35 +67,44 @@ double blocked(std::size_t count, const Block& block) {
   return sum.value();
 }
 
-/// Averages over cells of a function of the point, by a tensor Gauss rule (degree 9 in one dimension, 7 in
-/// two, 5 in three).
+/// Averages over cells of a function given for batches of points, `function(points, values)`, by a tensor
+/// Gauss rule (degree 9 in one dimension, 7 in two, 5 in three). Where a cell sticks out of a ball and the
+/// function is not finite there, it is taken at the nearest point of the ball.
 template <class Function>
-std::vector<double> averages_on(const Grid& grid, const Function& function) {
+std::vector<double> averages_on(const Domain& domain, const Grid& grid, const Function& function) {
   const std::size_t dimension = grid.dimension();
   const QuadratureRule rule = gauss_legendre(dimension == 1 ? 5 : dimension == 2 ? 4 : 3);
-  const std::size_t points = rule.nodes.size();
-  std::size_t tensor_size = 1;
-  for (std::size_t axis = 0; axis < dimension; ++axis) tensor_size *= points;
-  std::vector<double> result(grid.cell_count());
-  std::vector<std::size_t> index(dimension, 0);
-  std::vector<double> point(dimension);
-  for (double& average : result) {
-    double sum = 0.0;
-    for (std::size_t q = 0; q < tensor_size; ++q) {
-      double weight = 1.0;
-      std::size_t rest = q;
-      for (std::size_t axis = 0; axis < dimension; ++axis) {
-        const std::size_t node = rest % points;
-        rest /= points;
-        weight *= rule.weights[node];
-        point[axis] = grid.center(axis, index[axis]) + (rule.nodes[node] - 0.5) * grid.spacing(axis);
+  const std::size_t order = rule.nodes.size(), row = grid.cells.back();
+  std::size_t points_per_cell = 1;
+  for (std::size_t axis = 0; axis < dimension; ++axis) points_per_cell *= order;
+  std::vector<double> result(grid.cell_count(), 0.0);
+  std::vector<double> points(row * points_per_cell * dimension), values(row * points_per_cell);
+  std::vector<double> weights(points_per_cell);
+  std::vector<std::size_t> index(dimension);
+  for (std::size_t first = 0; first < result.size(); first += row) {
+    std::size_t rest = first;
+    for (std::size_t axis = dimension; axis-- > 0; rest /= grid.cells[axis])
+      index[axis] = rest % grid.cells[axis];
+    double* coordinate = points.data();
+    for (index.back() = 0; index.back() < row; ++index.back()) {
+      for (std::size_t q = 0; q < points_per_cell; ++q) {
+        std::size_t digits = q;
+        weights[q] = 1.0;
+        for (std::size_t axis = 0; axis < dimension; ++axis, digits /= order) {
+          weights[q] *= rule.weights[digits % order];
+          *coordinate++ =
+              grid.center(axis, index[axis]) + (rule.nodes[digits % order] - 0.5) * grid.spacing(axis);
+        }
       }
-      sum += weight * function(std::span<const double>(point));
     }
-    average = sum;
-    for (std::size_t axis = dimension; axis-- > 0;) {
-      if (++index[axis] < grid.cells[axis]) break;
-      index[axis] = 0;
+    function(std::span<const double>(points), std::span<double>(values));
+    for (std::size_t p = 0; p < values.size(); ++p) {
+      const std::span<double> point(points.data() + p * dimension, dimension);
+      if (!std::isfinite(values[p]) && !contains(domain, point)) {
+        project(domain, point);
+        function(std::span<const double>(point), std::span<double>(&values[p], 1));
+      }
+      result[first + p / points_per_cell] += weights[p % points_per_cell] * values[p];
     }
   }
   return result;
@@ -154,7 +163,9 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
   }
   self.external.assign(size, 0.0);
   if (!model.potentials.empty()) {
-    self.external = averages_on(grid, [&](std::span<const double> point) { return potential(model, point); });
+    self.external = averages_on(
+        model.domain, grid,
+        [&](std::span<const double> points, std::span<double> values) { potentials(model, points, values); });
   }
 
   std::vector<double> spacing;
@@ -170,9 +181,11 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
       self.cosine_strength += cosine->strength;
     } else if (const auto* low_rank = std::get_if<LowRankInteraction>(&interaction)) {
       for (const auto& function : low_rank->functions) {
-        self.low_rank.push_back({low_rank->strength, averages_on(grid, [&](std::span<const double> point) {
-                                   return (*function)(point);
-                                 })});
+        self.low_rank.push_back(
+            {low_rank->strength,
+             averages_on(model.domain, grid, [&](std::span<const double> points, std::span<double> values) {
+               function->values(points, values);
+             })});
       }
     } else {
       const std::vector<double> term = galerkin_weights(interaction, spacing, offsets);
