@@ -1,0 +1,72 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "analysis/estimate.hpp"
+
+namespace rieszflow {
+
+/// One measured error of a sweep.
+struct RatePoint {
+  double scale = 0.0;  ///< particle number, timestep or cell width, > 0
+  Estimate error;      ///< value > 0; standard error 0 or NaN: known without noise
+};
+
+struct RateFitOptions {
+  std::size_t bootstrap_samples = 2000;
+  std::uint64_t seed = 1;
+};
+
+/// error = exp(log_amplitude) scale^exponent.
+struct RateFit {
+  Estimate exponent;  ///< samples: number of points
+  double low = 0.0;   ///< 95 % interval of the exponent
+  double high = 0.0;
+  double log_amplitude = 0.0;
+  double chi_squared = 0.0;  ///< weighted squared residuals; for points without noise: plain ones
+  std::size_t degrees_of_freedom = 0;
+  bool weighted = false;        ///< every point has a standard error
+  double last_slope = 0.0;      ///< between the two points nearest to the limit
+  bool plateau = false;         ///< the curve flattens towards the limit: another error takes over there
+  bool pre_asymptotic = false;  ///< the curve steepens towards the limit: the rate is not reached yet
+};
+
+/// Least squares of log error against log scale, weights (error / standard error)^2. The interval is a
+/// parametric bootstrap: each log error moves by its relative error times Student's t with samples - 1
+/// degrees of freedom (its standard error is itself estimated), refit, 2.5 % and 97.5 % quantiles. Points
+/// without noise: equal weights, and Student's t with the residuals; two such points have an infinite
+/// interval. `plateau` and `pre_asymptotic` come from a quadratic term: |z| > 2.5 and a change of slope above
+/// 0.2 between the ends. At least two points with different scales and positive errors.
+RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options = {});
+
+/// One measured probability of a large deviation.
+struct TailPoint {
+  double size = 0.0;         ///< N at fixed beta, or beta N
+  Estimate log_probability;  ///< log P; standard error 0 or NaN: known without noise
+};
+
+struct TailModel {
+  std::optional<double> log_coefficient = 0.5;  ///< b; fitted when empty
+  bool inverse_term = true;                     ///< c / size is fitted; needs one point more
+};
+
+/// -log P = rate size + b log size + offset + c / size.
+struct TailFit {
+  Estimate rate;             ///< I; samples: number of points
+  Estimate log_coefficient;  ///< b; standard error 0 when it was given
+  double offset = 0.0;
+  double inverse_coefficient = 0.0;
+  double chi_squared = 0.0;
+  std::size_t degrees_of_freedom = 0;
+};
+
+/// Weighted least squares of the expansion of theory.md section 3, item 4. b = 1/2 for a smooth dominating
+/// point of a half space; a fit with free b is the diagnostic. A straight line (b = 0, no inverse term) is
+/// wrong by per cents at R^2 > 0.9995. Standard errors: from those of the points; from the residuals when the
+/// points are exact (0 when there are none left). At least as many points with different sizes as
+/// coefficients.
+TailFit fit_tail(std::span<const TailPoint> points, TailModel model = {});
+
+}  // namespace rieszflow
