@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -171,6 +172,8 @@ struct Value {
 
 Value alignment_value(AlignmentKind kind, double a, double b, double label_norm) {
   switch (kind) {
+    case AlignmentKind::RidgeLoss:
+      break;  // no function of a and b: see RidgeSolution
     case AlignmentKind::Linear:
       return {-a, 1.0, 0.0};
     case AlignmentKind::SquaredLoss:
@@ -185,6 +188,43 @@ Value alignment_value(AlignmentKind kind, double a, double b, double label_norm)
 
 }  // namespace
 
+/// Ridge regression of the labels on the features of particles with masses mu({omega_i}).
+struct RidgeSolution {
+  double explained = 0.0;  ///< u^T M (M S M + penalty)^-1 M u with M = sqrt(masses): E |y^c|^2 minus the loss
+  std::vector<double> coefficients;  ///< w_i = E[r phi_i] / penalty, laid out as Statistics::label_features;
+                                     ///< the prediction is sum_i mass_i w_i phi_i^c, r what it leaves of y^c
+};
+
+RidgeSolution ridge_solution(const Statistics& means, double penalty, std::span<const double> masses) {
+  using Eigen::Index;
+  const std::size_t size = means.count * means.components;
+  Eigen::MatrixXd gram(size, size), target(size, means.label_columns);
+  Eigen::VectorXd roots(size);
+  for (std::size_t d = 0; d < means.components; ++d)
+    for (std::size_t j = 0; j < means.count; ++j) {
+      const auto column = static_cast<Index>(d * means.count + j);
+      roots[column] = std::sqrt(masses[j]);
+      for (std::size_t q = 0; q < means.label_columns; ++q)
+        target(column, static_cast<Index>(q)) = means.u(d)[q * means.columns + j];
+      for (std::size_t c = 0; c < means.components; ++c)
+        for (std::size_t i = 0; i < means.count; ++i)
+          gram(static_cast<Index>(c * means.count + i), column) = means.s(c, d)[i * means.columns + j];
+    }
+  Eigen::MatrixXd system = roots.asDiagonal() * gram * roots.asDiagonal();
+  system.diagonal().array() += penalty;
+  const Eigen::MatrixXd scaled = roots.asDiagonal() * target;
+  const Eigen::MatrixXd solution = Eigen::LLT<Eigen::MatrixXd>(system).solve(scaled);
+  const Eigen::MatrixXd residual = target - gram * (roots.asDiagonal() * solution);
+  RidgeSolution out{solution.cwiseProduct(scaled).sum(),
+                    std::vector<double>(means.label_features.size(), 0.0)};
+  for (std::size_t c = 0; c < means.components; ++c)
+    for (std::size_t q = 0; q < means.label_columns; ++q)
+      for (std::size_t i = 0; i < means.count; ++i)
+        out.coefficients[(c * means.label_columns + q) * means.columns + i] =
+            residual(static_cast<Index>(c * means.count + i), static_cast<Index>(q)) / penalty;
+  return out;
+}
+
 std::string_view name(AlignmentKind kind) {
   switch (kind) {
     case AlignmentKind::Linear:
@@ -193,6 +233,8 @@ std::string_view name(AlignmentKind kind) {
       return "squared_loss";
     case AlignmentKind::Normalised:
       return "normalised";
+    case AlignmentKind::RidgeLoss:
+      return "ridge_loss";
   }
   return "";
 }
@@ -202,10 +244,11 @@ struct Alignment::Implementation {
   Options options;
   std::size_t label_columns;
   Sample all;
-  double norm = 0.0;  ///< |E[y y^T]|_F, centred for the normalised alignment
+  double norm = 0.0;          ///< |E[y y^T]|_F, centred for the normalised alignment
+  double label_square = 0.0;  ///< E |y^c|^2
 
   bool with_gram() const { return options.kind != AlignmentKind::Linear; }
-  bool centred() const { return options.kind == AlignmentKind::Normalised; }
+  bool centred() const { return with_gram() && options.kind != AlignmentKind::SquaredLoss; }
 
   /// `half` 0 or 1 of the two independent batches of one step.
   Sample batch(std::uint64_t replica, std::uint64_t step, std::uint64_t half) const {
@@ -235,6 +278,12 @@ struct Alignment::Implementation {
   }
 
   Value value(const Statistics& one, const Statistics& other, std::span<const double> weights = {}) const {
+    if (options.kind == AlignmentKind::RidgeLoss) {
+      std::vector<double> masses(weights.begin(), weights.end());
+      masses.resize(one.count, 1.0);
+      for (double& mass : masses) mass /= static_cast<double>(one.count);
+      return {.value = label_square - ridge_solution(one, options.ridge_penalty, masses).explained};
+    }
     return alignment_value(options.kind, target_overlap(one, other, weights),
                            with_gram() ? kernel_overlap(one, other, weights) : 0.0, norm);
   }
@@ -295,6 +344,54 @@ struct Alignment::Implementation {
         forces[i * sample.data.dimension + k] += sums[k * columns + i];
   }
 
+  /// forces_i += 2 <w_i, E[r D_i]>, the gradient of the ridge loss; returns the loss.
+  double add_ridge_forces(const Statistics& means, std::span<const double> particles,
+                          std::span<double> forces) const {
+    const std::size_t count = means.count, columns = means.columns, components = means.components;
+    const std::vector<double> masses(count, 1.0 / static_cast<double>(count));
+    const RidgeSolution solution = ridge_solution(means, options.ridge_penalty, masses);
+    const std::vector<double>& w = solution.coefficients;
+    std::vector<double> offset(label_columns, 0.0);  // r = y - E y - sum_i (phi_i - E phi_i) w_i / N
+    for (std::size_t q = 0; q < label_columns; ++q) {
+      offset[q] = -means.label_means[q];
+      for (std::size_t c = 0; c < components; ++c)
+        for (std::size_t i = 0; i < count; ++i)
+          offset[q] +=
+              masses[i] * means.feature_means[c * columns + i] * w[(c * label_columns + q) * columns + i];
+    }
+    FeatureBlock block(map, all.data, particles, block_rows);
+    std::array<std::vector<double>, 2> weights;
+    for (std::size_t c = 0; c < components; ++c) weights[c].resize(block_rows * columns);
+    const double* const pointers[2] = {weights[0].data(), weights[1].data()};
+    std::vector<double> sums(all.data.dimension * columns, 0.0), residuals(block_rows * label_columns);
+    const double scale = 2.0 * options.strength / static_cast<double>(all.data.count);
+    for (std::size_t first = 0; first < all.data.count; first += block_rows) {
+      const std::size_t rows = std::min(block_rows, all.data.count - first);
+      block.evaluate(first, rows);
+      for (std::size_t a = 0; a < rows; ++a)
+        for (std::size_t q = 0; q < label_columns; ++q) {
+          double prediction = 0.0;
+          for (std::size_t c = 0; c < components; ++c) {
+            const double* phi = block.value(c) + a * columns;
+            const double* coefficient = w.data() + (c * label_columns + q) * columns;
+            for (std::size_t i = 0; i < count; ++i) prediction += phi[i] * coefficient[i];
+          }
+          residuals[a * label_columns + q] =
+              scale * (all.labels[(first + a) * label_columns + q] + offset[q] - prediction * masses[0]);
+        }
+      for (std::size_t c = 0; c < components; ++c) {
+        std::fill(weights[c].begin(), weights[c].end(), 0.0);
+        add_product(rows, label_columns, columns, {residuals.data(), label_columns, 1},
+                    w.data() + c * label_columns * columns, columns, weights[c].data(), columns);
+      }
+      block.add_pullback(pointers, sums);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t k = 0; k < all.data.dimension; ++k)
+        forces[i * all.data.dimension + k] += sums[k * columns + i];
+    return label_square - solution.explained;
+  }
+
   bool has_one_sweep() const {
     return options.kind == AlignmentKind::Linear && map != FeatureMap::Softmax && label_columns == 1;
   }
@@ -344,6 +441,18 @@ Alignment::Alignment(FeatureMap map, const LabelledData& data, Options options)
       label_norm(data.labels, data.label_columns, options.kind == AlignmentKind::Normalised);
   expects(options.kind != AlignmentKind::Normalised || implementation_->norm > 0.0,
           "labels of more than one class");
+  expects(
+      options.kind != AlignmentKind::RidgeLoss || (options.ridge_penalty > 0.0 && options.batch_rows == 0),
+      "the ridge loss has a positive penalty and no batches");
+  for (std::size_t q = 0; q < data.label_columns; ++q) {
+    double mean = 0.0, square = 0.0;
+    for (std::size_t a = 0; a < data.count; ++a) {
+      const double y = data.labels[a * data.label_columns + q];
+      mean += y / static_cast<double>(data.count);
+      square += y * y / static_cast<double>(data.count);
+    }
+    implementation_->label_square += square - mean * mean;
+  }
 }
 
 Alignment::~Alignment() = default;
@@ -369,6 +478,8 @@ double Alignment::add_forces(std::span<const double> positions, std::size_t part
   if (!is_stochastic()) {
     if (self.has_one_sweep()) return self.add_linear_forces(self.all, self.all, positions, forces);
     const Statistics means = self.means(self.all, positions);
+    if (self.options.kind == AlignmentKind::RidgeLoss)
+      return self.options.strength * self.add_ridge_forces(means, positions, forces);
     const Value value = self.value(means, means);
     self.add_forces(self.all, means, value, 1.0, positions, forces);
     return self.options.strength * value.value;
@@ -391,6 +502,13 @@ double Alignment::value(std::span<const double> particles, std::span<const doubl
 
 namespace {
 
+std::vector<double> cell_volumes(const Grid& grid) {
+  std::vector<double> out(grid.cell_count(), grid.cell_volume());
+  for (std::size_t cell = 0; cell < grid.volume_fractions.size(); ++cell)
+    out[cell] *= grid.volume_fractions[cell];
+  return out;
+}
+
 class AlignmentOnGrid final : public GridFunctional {
  public:
   AlignmentOnGrid(const Grid& grid, Alignment::Options options, double label_norm, std::vector<double> target,
@@ -400,10 +518,7 @@ class AlignmentOnGrid final : public GridFunctional {
         target_(std::move(target)),
         kernel_(std::move(kernel)),
         columns_(padded(grid.cell_count())),
-        volumes_(grid.cell_count(), grid.cell_volume()) {
-    for (std::size_t cell = 0; cell < grid.volume_fractions.size(); ++cell)
-      volumes_[cell] *= grid.volume_fractions[cell];
-  }
+        volumes_(cell_volumes(grid)) {}
 
   double value(std::span<const double> averages, std::span<double> first_variation) const override {
     const std::size_t cells = volumes_.size();
@@ -436,6 +551,34 @@ class AlignmentOnGrid final : public GridFunctional {
   std::vector<double> volumes_;  ///< of the cells, inside the domain
 };
 
+class RidgeLossOnGrid final : public GridFunctional {
+ public:
+  RidgeLossOnGrid(const Grid& grid, Alignment::Options options, double label_square, Statistics means)
+      : options_(options),
+        label_square_(label_square),
+        means_(std::move(means)),
+        volumes_(cell_volumes(grid)) {}
+
+  double value(std::span<const double> averages, std::span<double> first_variation) const override {
+    std::vector<double> masses(volumes_.size());
+    for (std::size_t cell = 0; cell < masses.size(); ++cell) masses[cell] = averages[cell] * volumes_[cell];
+    const RidgeSolution solution = ridge_solution(means_, options_.ridge_penalty, masses);
+    std::fill(first_variation.begin(), first_variation.end(), 0.0);
+    for (std::size_t row = 0; row < means_.components * means_.label_columns; ++row)
+      for (std::size_t cell = 0; cell < masses.size(); ++cell) {
+        const double w = solution.coefficients[row * means_.columns + cell];
+        first_variation[cell] -= options_.strength * options_.ridge_penalty * w * w;
+      }
+    return options_.strength * (label_square_ - solution.explained);
+  }
+
+ private:
+  Alignment::Options options_;
+  double label_square_;
+  Statistics means_;
+  std::vector<double> volumes_;  ///< of the cells, inside the domain
+};
+
 }  // namespace
 
 std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
@@ -445,7 +588,9 @@ std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
   const std::size_t cells = grid.cell_count(), p = grid.dimension();
   std::vector<double> centers(cells * p);
   for (std::size_t cell = 0; cell < cells; ++cell) grid.cell_center(cell, {centers.data() + cell * p, p});
-  const Statistics means = self.means(self.all, centers);
+  Statistics means = self.means(self.all, centers);
+  if (self.options.kind == AlignmentKind::RidgeLoss)
+    return std::make_unique<RidgeLossOnGrid>(grid, self.options, self.label_square, std::move(means));
   std::vector<double> target(cells, 0.0), kernel(self.with_gram() ? cells * means.columns : 0, 0.0);
   for (std::size_t c = 0; c < means.components; ++c) {
     for (std::size_t q = 0; q < self.label_columns; ++q)

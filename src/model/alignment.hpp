@@ -12,10 +12,11 @@
 
 namespace rieszflow {
 
-/// Which alignment with the labels is minimised; theory.md (8), (9), (10).
-enum class AlignmentKind { Linear, SquaredLoss, Normalised };
+/// Which alignment with the labels is minimised; theory.md (8), (9), (10), and the loss of the kernel's own
+/// ridge regression.
+enum class AlignmentKind { Linear, SquaredLoss, Normalised, RidgeLoss };
 
-std::string_view name(AlignmentKind kind);  ///< "linear", "squared_loss", "normalised"
+std::string_view name(AlignmentKind kind);  ///< "linear", "squared_loss", "normalised", "ridge_loss"
 
 /// Labelled data: one or more label columns. Two classes: one column of +-1; more classes: one-vs-rest +-1
 /// columns or a centred one-hot code. The target kernel is <y_a, y_b>.
@@ -49,8 +50,9 @@ class Alignment final : public Functional {
   struct Options {
     AlignmentKind kind = AlignmentKind::SquaredLoss;
     double strength = 1.0;
-    std::size_t batch_rows = 0;  ///< 0: all the data, exact forces
-    std::uint64_t seed = 0;      ///< of the mini-batches
+    double ridge_penalty = 1e-3;  ///< > 0, used by the ridge loss only
+    std::size_t batch_rows = 0;   ///< 0: all the data, exact forces
+    std::uint64_t seed = 0;       ///< of the mini-batches
     int threads = 1;
   };
   Alignment(FeatureMap map, const LabelledData& data, Options options);
@@ -63,7 +65,8 @@ class Alignment final : public Functional {
                     std::uint64_t step, std::span<double> forces) const override;
   bool is_stochastic() const override;
   /// Features at the cell centres: second order in the spacing. Not for the softmax map, which is no function
-  /// of one particle. Memory for (9) and (10): one number per pair of cells.
+  /// of one particle. Memory beyond (8): one number per pair of cells
+  /// and components; the ridge loss also solves a linear system of that size at each evaluation.
   std::unique_ptr<GridFunctional> on_grid(const Grid& grid) const override;
 
   /// A(mu_N) on all the data; particles: (particle, p).

@@ -35,7 +35,9 @@ LabelledData random_data(FeatureMap map, std::size_t rows, std::size_t label_col
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// The three alignments from the n x n kernel matrix, as theory.md writes them.
+constexpr double ridge_penalty = 0.02;
+
+/// The alignments from the n x n kernel matrix, as theory.md writes them.
 double by_kernel_matrix(AlignmentKind kind, FeatureMap map, const LabelledData& data,
                         std::span<const double> particles) {
   const auto lifted = lift(map, data.points, data.dimension);
@@ -53,6 +55,13 @@ double by_kernel_matrix(AlignmentKind kind, FeatureMap map, const LabelledData& 
     target = (centring * target * centring).eval();
     return -kernel.cwiseProduct(target).sum() / (kernel.norm() * target.norm());
   }
+  if (kind == AlignmentKind::RidgeLoss) {  // in the dual: penalty y^T (K/n + penalty)^-1 y / n
+    const Matrix centring = Matrix::Identity(n, n) - Matrix::Constant(n, n, 1.0 / static_cast<double>(n));
+    const Matrix centred = centring * y;
+    kernel = (centring * kernel * centring / static_cast<double>(n)).eval();
+    kernel.diagonal().array() += ridge_penalty;
+    return ridge_penalty * centred.cwiseProduct(kernel.ldlt().solve(centred)).sum() / static_cast<double>(n);
+  }
   if (kind == AlignmentKind::Linear) return -kernel.cwiseProduct(target).mean();
   return 0.5 * (target - kernel).squaredNorm() / static_cast<double>(n * n);
 }
@@ -66,8 +75,8 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const FeatureMap map : feature_maps())
-    for (const AlignmentKind kind :
-         {AlignmentKind::Linear, AlignmentKind::SquaredLoss, AlignmentKind::Normalised})
+    for (const AlignmentKind kind : {AlignmentKind::Linear, AlignmentKind::SquaredLoss,
+                                     AlignmentKind::Normalised, AlignmentKind::RidgeLoss})
       for (const std::size_t columns : {1, 3}) out.push_back({map, kind, columns});
   return out;
 }
@@ -78,7 +87,7 @@ TEST_P(EachAlignment, IsTheFormulaOfTheKernelMatrix) {
   const auto [map, kind, columns] = GetParam();
   const auto data = random_data(map, 70, columns);  // more than one block of rows
   const auto particles = reference_particles(map, 35, data.dimension, 1.0, false, 3, 0);
-  const Alignment alignment(map, data, {.kind = kind});
+  const Alignment alignment(map, data, {.kind = kind, .ridge_penalty = ridge_penalty});
   const double expected = by_kernel_matrix(kind, map, data, particles);
   EXPECT_NEAR(alignment.value(particles), expected, 1e-12 * (1.0 + std::abs(expected)));
   std::vector<double> forces(particles.size(), 0.0);
@@ -91,7 +100,7 @@ TEST_P(EachAlignment, ForcesAreMinusNTimesTheGradient) {
   const auto data = random_data(map, 67, columns);
   const std::size_t count = 5;
   auto particles = reference_particles(map, count, data.dimension, 1.0, false, 4, 0);
-  const Alignment alignment(map, data, {.kind = kind, .strength = 1.7});
+  const Alignment alignment(map, data, {.kind = kind, .strength = 1.7, .ridge_penalty = ridge_penalty});
   std::vector<double> forces(particles.size(), 0.5);  // forces are added to what is there
   alignment.add_forces(particles, count, 0, 0, forces);
   double scale = 0.0;
@@ -132,7 +141,7 @@ TEST_P(EachAlignment, OnAGridIsThatOfParticlesAtTheCellCentres) {
   grid.lower.assign(p, -1.0);
   grid.upper.assign(p, 1.0);
   grid.cells.assign(p, 3);
-  const Alignment alignment(map, data, {.kind = kind, .strength = 0.6});
+  const Alignment alignment(map, data, {.kind = kind, .strength = 0.6, .ridge_penalty = ridge_penalty});
   const auto on_grid = alignment.on_grid(grid);
   // Particles at centres, their number per cell irregular; the density is the same law.
   std::vector<double> particles, averages(grid.cell_count(), 0.0);
@@ -248,8 +257,8 @@ TEST(WeightedParticles, WithIntegerWeightsAreRepeatedParticles) {
   std::vector<double> repeated(two.begin(), two.end());
   repeated.insert(repeated.end(), two.begin(), two.begin() + 2);  // (first, second, first): weights 4/3, 2/3
   const std::vector<double> weights{4.0 / 3, 2.0 / 3};
-  for (const AlignmentKind kind :
-       {AlignmentKind::Linear, AlignmentKind::SquaredLoss, AlignmentKind::Normalised}) {
+  for (const AlignmentKind kind : {AlignmentKind::Linear, AlignmentKind::SquaredLoss,
+                                   AlignmentKind::Normalised, AlignmentKind::RidgeLoss}) {
     const Alignment alignment(FeatureMap::Fourier, data, {.kind = kind});
     EXPECT_NEAR(alignment.value(two, weights), alignment.value(repeated), 1e-14);
   }
