@@ -22,16 +22,19 @@ struct Model {
   std::vector<std::shared_ptr<const Functional>> functionals{};
 };
 
+// clang-format off
 /// Why this pair is not a legal model, as a sentence for the user; nothing when it is legal.
 ///
-///                box, ball, whole space    torus
-///   riesz        s < d, s != 0             the same, s > -2, d <= 3: periodised, mean removed
-///   (periodic_kernel.hpp) log          legal                     d <= 3: periodised, mean removed gaussian
-///   legal                     d <= 3: sum over images morse        legal                     d <= 3: sum
-///   over images quadratic    legal                     refused: |x - y|^2 has no periodic meaning cosine
-///   legal                     legal when each period is a multiple of 2 pi expression   legal refused: a
-///   function of r has no periodic meaning by itself low_rank     legal                     legal when each
-///   g_k is periodic (tried numerically, to 1e-10)
+///                box, ball, whole space   torus
+///   riesz        s < d, s != 0            also s > -2, d <= 3: periodised, mean removed (periodic_kernel.hpp)
+///   log          legal                    d <= 3: periodised, mean removed
+///   gaussian     legal                    d <= 3: sum over images
+///   morse        legal                    d <= 3: sum over images
+///   quadratic    legal                    refused: |x - y|^2 has no periodic meaning
+///   cosine       legal                    legal when each period is a multiple of 2 pi
+///   expression   legal                    refused: a function of r has no periodic meaning by itself
+///   low_rank     legal                    legal when each g_k is periodic (tried numerically, to 1e-10)
+// clang-format on
 std::optional<std::string> refusal(const Domain& domain, const Interaction& interaction);
 
 /// Why this model cannot run, as a sentence for the user; nothing when no fault was found. Besides the
