@@ -10,7 +10,7 @@
 #include <set>
 
 #include "core/expects.hpp"
-#include "io/run_file.hpp"
+#include "io/files.hpp"
 
 namespace rieszflow::io {
 namespace {
