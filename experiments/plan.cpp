@@ -149,7 +149,7 @@ std::optional<double> available_memory() {
 std::optional<double> available_disk(const std::filesystem::path& folder) {
   std::error_code error;
   const auto space = std::filesystem::space(existing_parent(folder), error);
-  if (error) return std::nullopt;
+  if (error || space.capacity == 0) return std::nullopt;  // file systems that are no disk
   return static_cast<double>(space.available);
 }
 

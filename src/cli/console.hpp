@@ -1,0 +1,34 @@
+#pragma once
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace rieszflow::cli {
+
+/// Where text goes. Problems: stderr. Results: stdout, or stderr beside JSON lines, which own stdout.
+/// Progress: one line that is rewritten on a terminal, else a line now and then, on stderr.
+class Console {
+ public:
+  Console(bool json, bool quiet);
+
+  /// Text for people; not with --quiet.
+  void say(const std::string& text);
+  /// Text for people, always.
+  void complain(const std::string& text);
+  /// One JSON object a line on stdout, with --json only.
+  void event(const nlohmann::ordered_json& object);
+  /// `share` done of the run in [0, 1], seconds left (NaN: unknown). Called often: prints when it is time to.
+  void progress(const std::string& part, double time, double end, double seconds_left);
+
+ private:
+  void clear_line();
+
+  bool json_, quiet_, terminal_;
+  bool line_is_open_ = false;
+  std::chrono::steady_clock::time_point last_, start_;
+  std::string last_part_;
+  std::mutex mutex_;
+};
+
+}  // namespace rieszflow::cli

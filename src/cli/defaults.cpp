@@ -1,0 +1,28 @@
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "experiments/catalogue.hpp"
+
+namespace rieszflow::cli {
+
+Command defaults_command(CLI::App& program) {
+  auto name = std::make_shared<std::string>();
+  auto* command =
+      program.add_subcommand("defaults", "a complete, commented config for a command, ready to run");
+  std::vector<std::string> names;
+  for (const catalogue::Command& known : catalogue::commands()) names.push_back(known.name);
+  command->add_option("command", *name, "the command that will read the config")
+      ->required()
+      ->check(CLI::IsMember(names))
+      ->type_name("COMMAND");
+  command->footer("Example:\n  rieszflow defaults run > mine.toml && rieszflow run mine.toml");
+  return {command, [name]() -> int {
+            for (const catalogue::Command& known : catalogue::commands()) {
+              if (known.name == *name) fmt::print("{}", config::sample_config(known.schema));
+            }
+            return done;
+          }};
+}
+
+}  // namespace rieszflow::cli

@@ -1,0 +1,76 @@
+#include "cli/experiment_options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+namespace rieszflow::cli {
+
+std::optional<double> duration(const std::string& text) {
+  double seconds = 0.0;
+  const char *position = text.data(), *const end = text.data() + text.size();
+  if (position == end) return std::nullopt;
+  while (position != end) {
+    double number = 0.0;
+    const auto [after, fault] = std::from_chars(position, end, number, std::chars_format::fixed);
+    if (fault != std::errc{} || !(number >= 0.0)) return std::nullopt;
+    double unit = 1.0;
+    position = after;
+    if (position != end) {
+      switch (*position++) {
+        case 's':
+          break;
+        case 'm':
+          unit = 60.0;
+          break;
+        case 'h':
+          unit = 3600.0;
+          break;
+        case 'd':
+          unit = 86400.0;
+          break;
+        default:
+          return std::nullopt;
+      }
+    }
+    seconds += number * unit;
+  }
+  return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
+}
+
+void add_experiment_options(CLI::App& command, ExperimentOptions& options) {
+  options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  command.add_option("config", options.config, "the experiment (TOML); `rieszflow defaults` prints one")
+      ->required()
+      ->type_name("CONFIG.toml");
+  command.add_option("--out", options.out, "result folder (default: out/<name of the config>)")
+      ->type_name("DIR");
+  command.add_option("--set", options.overrides, "another value for a key of the config; repeatable")
+      ->type_name("key.path=value")
+      ->allow_extra_args(false);
+  command.add_option("--seed", options.seed, "seed of all random numbers, instead of the config's")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()).description(""));
+  command.add_option("--threads", options.threads, "threads (default: all cores); never changes a result")
+      ->check(CLI::Range(1, 4096).description(""));
+  command
+      .add_option_function<std::string>(
+          "--max-wall",
+          [&options](const std::string& text) {
+            options.max_wall = duration(text);
+            if (!options.max_wall) {
+              throw CLI::ValidationError("--max-wall",
+                                         "\"" + text + "\" is no duration, must be like 90s, 15m, 1h30m");
+            }
+          },
+          "stop with a checkpoint after this time, as if interrupted (90s, 15m, 1h30m)")
+      ->type_name("DURATION");
+  auto* resume = command.add_flag("--resume", options.resume, "continue from the folder's checkpoint");
+  command.add_flag("--force", options.force, "replace the results in the folder")->excludes(resume);
+  command.add_flag("--dry-run", options.dry_run, "check the config, print the plan, write nothing");
+  command.add_flag("--quiet", options.quiet, "print problems only");
+  command.add_flag("--json", options.json,
+                   "progress and result as JSON lines on stdout, other text on stderr");
+}
+
+}  // namespace rieszflow::cli
