@@ -1,0 +1,296 @@
+#include "solvers/particle/close_pairs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory_resource>
+#include <numbers>
+#include <numeric>
+
+namespace rieszflow::particle {
+namespace {
+
+/// Riesz, log and whatever is unbounded at r = 0: their force may be large however smooth the density is.
+bool is_stiff(const Interaction& interaction) {
+  return std::holds_alternative<RieszInteraction>(interaction) ||
+         std::holds_alternative<LogarithmicInteraction>(interaction) || is_singular(interaction);
+}
+
+/// -W'(r)/r alone: `radial` also pays for the energy, a logarithm that nobody reads here.
+double force_over_r_of(const Interaction& interaction, double squared_distance) {
+  if (const auto* w = std::get_if<LogarithmicInteraction>(&interaction)) {
+    const double squared = squared_distance + w->softening * w->softening;
+    return squared > 0.0 ? w->strength / squared : 0.0;
+  }
+  return radial(interaction, squared_distance).force_over_r;
+}
+
+}  // namespace
+
+ClosePairs::ClosePairs(const Model& model, std::size_t particle_count, std::uint64_t seed)
+    : domain_(model.domain),
+      particle_count_(particle_count),
+      dimension_(rieszflow::dimension(model.domain)),
+      noise_variance_(2.0 / model.inverse_temperature),
+      bridge_(seed, NoisePurpose::BrownianBridge) {
+  std::ranges::copy_if(model.interactions, std::back_inserter(stiff_), is_stiff);
+}
+
+void ClosePairs::set_timestep(double timestep) {
+  timestep_ = timestep;
+  for (std::size_t level = 0; level < reach_.size(); ++level) {
+    reach_[level] = reach(std::ldexp(timestep, -static_cast<int>(level)));
+  }
+}
+
+double ClosePairs::force_over_r(double squared_distance) const {
+  double sum = 0.0;
+  for (const Interaction& term : stiff_) sum += force_over_r_of(term, squared_distance);
+  return sum;
+}
+
+double ClosePairs::reach(double timestep) const {
+  if (stiff_.empty() || particle_count_ < 2) return 0.0;
+  const double noise = std::sqrt(2.0 * noise_variance_ * timestep);
+  const auto close = [&](double r) {
+    const double kick =
+        2.0 * timestep * std::abs(force_over_r(r * r)) * r / static_cast<double>(particle_count_);
+    return kick > resolution * std::max(r, noise);
+  };
+  // The force of a stiff term falls with r beyond its softening: look for the largest close distance on a
+  // ladder of factors of two, then bisect.
+  double far = 1e30;
+  while (far > 1e-30 && !close(far)) far *= 0.5;
+  if (far <= 1e-30) return 0.0;
+  double near = far;
+  far *= 2.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (near + far);
+    (close(middle) ? near : far) = middle;
+  }
+  return near;
+}
+
+double ClosePairs::implicit_kick(double r, double timestep) const {
+  const double rate = 2.0 * timestep / static_cast<double>(particle_count_);
+  const auto kick = [&](double distance) { return rate * force_over_r(distance * distance) * distance; };
+  if (!(kick(r) > 0.0))
+    return std::max(kick(r), -r);  // attraction brings a pair together, not through each other
+  double low = r, high = 2.0 * r;
+  while (high - r < kick(high)) high *= 2.0;
+  // To 1e-7 of the root: the step itself is no better.
+  for (int i = 0; i < 24; ++i) {
+    const double middle = 0.5 * (low + high);
+    (middle - r < kick(middle) ? low : high) = middle;
+  }
+  return 0.5 * (low + high) - r;
+}
+
+/// The state of one replica while its clusters take their steps. Members of a cluster are numbered 0..n-1;
+/// their forces and Gaussians are (member, dimension).
+struct ClosePairs::Recursion {
+  template <class T>
+  using List = std::pmr::vector<T>;
+  using Members = std::span<const std::size_t>;
+  using Numbers = std::span<const double>;
+
+  const ClosePairs& all;
+  std::uint64_t replica, step;
+  std::span<double> x;  ///< (particle, dimension) of the replica
+  std::pmr::memory_resource* memory;
+  std::int64_t particle_steps = 0;
+  std::size_t d = all.dimension_;
+  const Torus* torus = std::get_if<Torus>(&all.domain_);
+
+  std::span<double> position(std::size_t particle) const { return x.subspan(particle * d, d); }
+
+  /// Nearest representative of x_a - x_b along one axis.
+  double difference(std::size_t a, std::size_t b, std::size_t k) const {
+    const double along = x[a * d + k] - x[b * d + k];
+    if (!torus) return along;
+    const double length = torus->upper[k] - torus->lower[k];
+    return along >= 0.5 * length ? along - length : along < -0.5 * length ? along + length : along;
+  }
+  double squared_distance(std::size_t a, std::size_t b) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < d; ++k) sum += difference(a, b, k) * difference(a, b, k);
+    return sum;
+  }
+
+  /// Calls visit(a, b) for the pairs of `members` closer than `reach`: all of a few, a sweep along the first
+  /// axis of many.
+  template <class Visit>
+  void for_close_pairs(Members members, double reach, const Visit& visit) const {
+    const std::size_t n = members.size();
+    const auto meet = [&](std::size_t a, std::size_t b) {
+      if (squared_distance(members[a], members[b]) < reach * reach) visit(a, b);
+    };
+    if (n <= 24) {
+      for (std::size_t a = 0; a < n; ++a) {
+        for (std::size_t b = 0; b < a; ++b) meet(a, b);
+      }
+      return;
+    }
+    List<std::size_t> order(n, memory);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t a) { return std::pair(x[members[a] * d], a); });
+    for (std::size_t a = 0; a < n; ++a) {
+      for (std::size_t b = a + 1; b < n + (torus ? a : 0); ++b) {
+        const double along = x[members[order[b % n]] * d] - x[members[order[a]] * d] +
+                             (b >= n ? torus->upper[0] - torus->lower[0] : 0.0);
+        if (along >= reach) break;
+        meet(order[a], order[b % n]);
+      }
+    }
+  }
+
+  /// Connected clusters of close pairs, by path halving: `order` lists the members cluster by cluster, each
+  /// cluster and the clusters themselves by their smallest member; cluster c is order[start[c]] ..
+  /// order[start[c+1] - 1].
+  struct Clusters {
+    List<std::size_t> order, start;
+    std::size_t count() const { return start.size() - 1; }
+  };
+  Clusters clusters_of(Members members, int level) const {
+    const std::size_t n = members.size();
+    List<std::size_t> parent(n, memory);
+    std::iota(parent.begin(), parent.end(), std::size_t{0});
+    const auto root = [&](std::size_t i) {
+      while (parent[i] != i) i = parent[i] = parent[parent[i]];
+      return i;
+    };
+    for_close_pairs(members, all.reach_[static_cast<std::size_t>(level)], [&](std::size_t a, std::size_t b) {
+      a = root(a), b = root(b);
+      parent[std::max(a, b)] = std::min(a, b);
+    });
+    Clusters result{List<std::size_t>(n, memory), List<std::size_t>(memory)};
+    List<std::size_t> size(n, 0, memory), place(n, memory);
+    for (std::size_t a = 0; a < n; ++a) ++size[root(a)];
+    std::size_t total = 0;
+    for (std::size_t a = 0; a < n; ++a) {
+      if (parent[a] != a) continue;
+      result.start.push_back(total);
+      place[a] = total;
+      total += size[a];
+    }
+    result.start.push_back(total);
+    for (std::size_t a = 0; a < n; ++a) result.order[place[root(a)]++] = a;
+    return result;
+  }
+
+  /// sum += sign (1/N) stiff force of each member on each other.
+  void add_internal_forces(Members members, std::span<double> sum, double sign) const {
+    const double scale = sign / static_cast<double>(all.particle_count_);
+    for (std::size_t a = 0; a < members.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const double factor = scale * all.force_over_r(squared_distance(members[a], members[b]));
+        for (std::size_t k = 0; k < d; ++k) {
+          const double pull = factor * difference(members[a], members[b], k);
+          sum[a * d + k] += pull;
+          sum[b * d + k] -= pull;
+        }
+      }
+    }
+  }
+
+  /// x <- mirror(x + move + noise) for one particle.
+  void move(std::size_t particle, Numbers displacement, Numbers gaussians, double timestep) {
+    const double noise = std::sqrt(all.noise_variance_ * timestep);
+    const auto point = position(particle);
+    for (std::size_t k = 0; k < d; ++k) point[k] += displacement[k] + noise * gaussians[k];
+    reflect(all.domain_, point);
+    ++particle_steps;
+  }
+
+  /// One step at `level`: `forces` are those at its start, the stiff ones among the members included.
+  /// node: the place of this step in the binary tree of the whole step, which keys the bridge; 1 is the root.
+  void advance(Members members, Numbers forces, Numbers gaussians, int level, std::uint64_t node) {
+    const double timestep = std::ldexp(all.timestep_, -level);
+    const Clusters clusters = clusters_of(members, level);
+    List<double> displacement(d, memory);
+    for (std::size_t c = 0; c < clusters.count(); ++c) {
+      const auto cluster =
+          std::span(clusters.order).subspan(clusters.start[c], clusters.start[c + 1] - clusters.start[c]);
+      if (cluster.size() == 1) {
+        const std::size_t a = cluster[0];
+        for (std::size_t k = 0; k < d; ++k) displacement[k] = timestep * forces[a * d + k];
+        move(members[a], displacement, gaussians.subspan(a * d, d), timestep);
+        continue;
+      }
+      List<std::size_t> particles(memory);
+      List<double> frozen(memory), noise(memory);
+      for (const std::size_t a : cluster) {
+        particles.push_back(members[a]);
+        for (std::size_t k = 0; k < d; ++k) {
+          frozen.push_back(forces[a * d + k]);
+          noise.push_back(gaussians[a * d + k]);
+        }
+      }
+      // No other cluster has moved one of these, so this takes away what `forces` holds of them.
+      add_internal_forces(particles, frozen, -1.0);
+      if (level == deepest_level) {
+        implicit_step(particles, frozen, noise, timestep);
+      } else {
+        halve(particles, frozen, noise, level, node);
+      }
+    }
+  }
+
+  /// Two half steps. Bridge: xi_1 = (xi + zeta) / sqrt 2, xi_2 = (xi - zeta) / sqrt 2 have the sum of the
+  /// whole step.
+  void halve(Members members, Numbers frozen, Numbers gaussians, int level, std::uint64_t node) {
+    List<double> first(gaussians.begin(), gaussians.end(), memory), second(first, memory), zeta(d, memory);
+    if (all.noise_variance_ > 0.0) {
+      for (std::size_t a = 0; a < members.size(); ++a) {
+        all.bridge_.gaussians(replica, (step << (deepest_level + 1)) + node, members[a], zeta);
+        for (std::size_t k = 0; k < d; ++k) {
+          const double xi = gaussians[a * d + k];
+          first[a * d + k] = (xi + zeta[k]) / std::numbers::sqrt2;
+          second[a * d + k] = (xi - zeta[k]) / std::numbers::sqrt2;
+        }
+      }
+    }
+    List<double> forces(memory);
+    for (std::uint64_t half = 0; half < 2; ++half) {
+      forces.assign(frozen.begin(), frozen.end());
+      add_internal_forces(members, forces, 1.0);
+      advance(members, forces, half == 0 ? first : second, level + 1, 2 * node + half);
+    }
+  }
+
+  /// The last resort: frozen forces explicitly, each pair's own kick implicitly along the line that joins it.
+  void implicit_step(Members members, Numbers frozen, Numbers gaussians, double timestep) {
+    List<double> moves(frozen.begin(), frozen.end(), memory);
+    for (double& m : moves) m *= timestep;
+    for (std::size_t a = 0; a < members.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        const double r = std::sqrt(squared_distance(members[a], members[b]));
+        if (r == 0.0) continue;  // no direction
+        const double share = 0.5 * all.implicit_kick(r, timestep) / r;
+        for (std::size_t k = 0; k < d; ++k) {
+          const double kick = share * difference(members[a], members[b], k);
+          moves[a * d + k] += kick;
+          moves[b * d + k] -= kick;
+        }
+      }
+    }
+    for (std::size_t a = 0; a < members.size(); ++a) {
+      move(members[a], std::span(moves).subspan(a * d, d), gaussians.subspan(a * d, d), timestep);
+    }
+  }
+};
+
+std::int64_t ClosePairs::advance(std::uint64_t replica, std::uint64_t step, std::span<const double> positions,
+                                 std::span<const double> forces, std::span<const double> gaussians,
+                                 std::span<double> next) const {
+  std::ranges::copy(positions, next.begin());
+  std::array<std::byte, 16384> buffer;  // enough for the clusters of a few dozen particles
+  std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
+  std::pmr::vector<std::size_t> members(particle_count_, &memory);
+  std::iota(members.begin(), members.end(), std::size_t{0});
+  Recursion recursion{*this, replica, step, next, &memory};
+  recursion.advance(members, forces, gaussians, 0, 1);
+  return recursion.particle_steps - static_cast<std::int64_t>(particle_count_);
+}
+
+}  // namespace rieszflow::particle
