@@ -153,7 +153,8 @@ Model learning_model(const LearnerOptions& options, std::size_t data_dimension, 
   const double confining = options.confinement_inverse_temperature > 0.0
                                ? options.confinement_inverse_temperature
                                : inverse_temperature;
-  if (options.confinement) model.potentials.push_back(QuadraticPotential{.stiffness = 1.0 / confining});
+  if (options.confinement)
+    model.potentials.emplace_back(QuadraticPotential{1.0 / confining, std::vector<double>(p, 0.0)});
   if (options.repulsion != 0.0) {
     if (options.repulsion_exponent == 0.0)
       model.interactions.push_back(LogarithmicInteraction{options.repulsion, options.repulsion_softening});
