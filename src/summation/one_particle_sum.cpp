@@ -85,6 +85,10 @@ struct OneParticleSum::Implementation {
                                                               point.data(), row_force.data(), scratch.data());
       for (std::size_t k = 0; k < dimension; ++k) force[k] += term.force_scale * row_force[k];
     }
+    for (const PeriodicTerm& term : terms.periodic) {
+      value += term.row(point.data(), columns, 0, i, force.data(), false);
+      value += term.row(point.data(), columns, i + 1, particle_count, force.data(), false);
+    }
     for (const ExpressionInteraction& term : terms.scalar) value += add_scalar(term, i, point, force);
     const double others = static_cast<double>(particle_count) - 1.0;
     for (std::size_t k = 0; k < dimension; ++k) {

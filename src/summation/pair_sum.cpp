@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -73,6 +74,18 @@ double scalar_tile(const ExpressionInteraction& interaction, const Columns& c, R
         c.forces[k * c.stride + j] -= felt;
       }
     }
+  }
+  return energy.value();
+}
+
+double periodic_tile(const PeriodicTerm& term, const Columns& c, Range rows, Range cols) {
+  CompensatedSum energy;
+  std::array<double, 3> point{}, force{};
+  for (std::size_t i = rows.begin; i < rows.end; ++i) {
+    for (std::size_t k = 0; k < c.dimension; ++k) point[k] = c.positions[k * c.stride + i], force[k] = 0.0;
+    energy.add(term.row(point.data(), c, rows.begin == cols.begin ? i + 1 : cols.begin, cols.end,
+                        force.data(), true));
+    for (std::size_t k = 0; k < c.dimension; ++k) c.forces[k * c.stride + i] += force[k];
   }
   return energy.value();
 }
@@ -148,6 +161,11 @@ struct PairSum::Implementation {
                    [&](const Columns& c, Range rows, Range cols, double* scratch) {
                      return simd::direct_kernels().tile(term.kernel, c, rows, cols, with_energy, scratch);
                    });
+    }
+    for (const PeriodicTerm& term : terms.periodic) {
+      total += add_term(1.0, 1.0, [&](const Columns& c, Range rows, Range cols, double*) {
+        return periodic_tile(term, c, rows, cols);
+      });
     }
     for (const ExpressionInteraction& term : terms.scalar) {
       total += add_term(1.0, 1.0, [&](const Columns& c, Range rows, Range cols, double*) {

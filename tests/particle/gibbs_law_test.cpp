@@ -119,6 +119,25 @@ TEST(Kuramoto, OrderParameterHasItsExactFiniteValue) {
               0.569923175338);
 }
 
+// Dyson's circular gas: the periodised logarithm on the circle is -log |2 sin(x/2)|. With b = beta / N the
+// exponent of the circular ensemble, E |sum exp(i x)|^2 = (2/b) N / (N - 1 + 2/b).
+TEST(DysonGasOnTheCircle, FirstFourierModeHasItsExactFiniteVariance) {
+  const double beta = 2.0, n = 10.0, b = beta / n;
+  const Model model{Torus{{0.0}, {2.0 * std::numbers::pi}}, {}, {LogarithmicInteraction{}}, beta};
+  const Statistic first_mode = [](std::span<const double> x) {
+    double c = 0.0, s = 0.0;
+    for (const double angle : x) c += std::cos(angle), s += std::sin(angle);
+    return c * c + s * s;
+  };
+  const double exact = 2.0 / b * n / (n - 1.0 + 2.0 / b);
+  const auto start = uniform_ensemble(Box{{0.0}, {6.28}}, 40, 10);
+  expect_mean(stationary_mean(model, start, {.scheme = Scheme::Mala, .timestep = 0.1, .seed = 3}, 10.0, 200.0,
+                              0.2, first_mode),
+              exact);
+  expect_mean(stationary_mean(model, start, {.timestep = 0.01, .seed = 3}, 10.0, 60.0, 0.1, first_mode),
+              exact);
+}
+
 // Curie-Weiss on [-1, 1]: W = (J/2)|x-y|^2 and V = -(J/2) x^2 give H = -(J/2) m^2 - const; N E m^2 at beta J
 // = 1.5, N = 10.
 TEST(CurieWeiss, MagnetisationHasItsExactFiniteVariance) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/noise.hpp"
+#include "model/periodic_kernel.hpp"
 #include "potentials/expression.hpp"
 #include "summation/energy.hpp"
 #include "summation/one_particle_sum.hpp"
@@ -319,6 +320,67 @@ TEST(PairSum, ClosestPairIsFoundAcrossTheSeamOfATorus) {
   const std::vector<double> positions = {0.001, 0.5, 0.3, 0.1, 0.6, 0.9, 0.999, 0.5};
   PairSum(model, 4, {}).closest_pairs(positions, 1, std::span(&closest, 1));
   EXPECT_NEAR(closest, 0.002, 1e-15);
+}
+
+std::vector<NamedInteraction> periodic_interactions(std::size_t d) {
+  std::vector<NamedInteraction> all = {{"riesz 0.7", RieszInteraction{.exponent = 0.7, .strength = 1.3}},
+                                       {"riesz -0.5", RieszInteraction{.exponent = -0.5}},
+                                       {"riesz -1", RieszInteraction{.exponent = -1.0}},
+                                       {"log", LogarithmicInteraction{-0.6}},
+                                       {"gaussian", GaussianInteraction{2.0, 0.3}},
+                                       {"morse", MorseInteraction{2.0, 0.3, 1.0, 0.9}}};
+  if (d > 1) all.push_back({"riesz 1", RieszInteraction{.exponent = 1.0}});
+  return all;
+}
+
+TEST(PairSumOnATorus, EqualsTheSumOfThePeriodisedKernel) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const Torus torus{std::vector(d, -1.0), std::vector(d, 1.0)};
+    for (const auto& [label, w] : periodic_interactions(d)) {
+      const PeriodicKernel kernel(torus, w);
+      for (const std::size_t n : {2, 3, 137, 270}) {
+        const auto positions = cloud(n, d);
+        Sums exact{std::vector<double>(positions.size(), 0.0)};
+        std::vector<double> difference(d), force(d);
+        const double count = static_cast<double>(n);
+        for (std::size_t i = 0; i < n; ++i) {
+          for (std::size_t j = 0; j < n; ++j) {
+            if (i == j) continue;
+            displacement(torus, std::span(&positions[i * d], d), std::span(&positions[j * d], d), difference);
+            std::ranges::fill(force, 0.0);
+            exact.energy += kernel.add_force(difference, force) / (2.0 * count * count);
+            for (std::size_t k = 0; k < d; ++k) exact.forces[i * d + k] += force[k] / count;
+          }
+        }
+        const Model model{torus, {}, {w}, 1.0};
+        const Sums sums = by_pair_sum(model, positions, d);
+        EXPECT_LT(relative_distance(sums.forces, exact.forces), 3e-14) << label << " d=" << d << " N=" << n;
+        EXPECT_NEAR(sums.energy, exact.energy, 1e-13 * (1.0 + std::abs(exact.energy))) << label << " d=" << d;
+        if (n == 270) {
+          const Sums threaded = by_pair_sum(model, positions, d, 3);
+          EXPECT_EQ(threaded.forces, sums.forces) << label;
+          EXPECT_EQ(threaded.energy, sums.energy) << label;
+          OneParticleSum one(model, n);
+          one.load(positions);
+          double energy = 0.0;
+          for (std::size_t i = 0; i < n; ++i) {
+            energy += one.at(i, std::span(&positions[i * d], d), force) / (2.0 * count);
+            for (std::size_t k = 0; k < d; ++k) {
+              EXPECT_NEAR(force[k], sums.forces[i * d + k], 1e-12 * (1.0 + std::abs(force[k]))) << label;
+            }
+          }
+          EXPECT_NEAR(energy, sums.energy, 1e-13 * (1.0 + std::abs(energy))) << label;
+        }
+      }
+    }
+  }
+}
+
+TEST(PairSumOnATorus, CoincidentPairHasInfiniteEnergyAndNoForce) {
+  const Model model{Torus{{0.0, 0.0}, {1.0, 1.0}}, {}, {LogarithmicInteraction{}}, 1.0};
+  const Sums sums = by_pair_sum(model, {0.25, 0.25, 0.25, 0.25}, 2);
+  EXPECT_EQ(sums.energy, std::numeric_limits<double>::infinity());
+  EXPECT_NEAR(norm(sums.forces), 0.0, 1e-14);
 }
 
 TEST(OneParticleSum, IsTheParticlesShareOfThePairSum) {

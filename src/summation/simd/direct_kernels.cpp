@@ -59,6 +59,11 @@ struct Logarithm {
       }
     }
   }
+  RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
+    const Int distinct = squared >= smallest_square;
+    force = distinct ? 1.0 / squared : Vec{};
+    value = distinct ? log2(squared) * 0.693147180559945309417 : broadcast(-__builtin_inf());
+  }
   RIESZFLOW_INLINE static double finish(double log_of_squares) { return -0.5 * log_of_squares; }
 };
 
@@ -422,6 +427,19 @@ double row_of(const RadialKernel& parameters, const Columns& c, std::size_t coun
   return row_any<Kernel>(kernel, softening, c, count, skip, point, force, scratch);
 }
 
+template <class Kernel>
+void pointwise_of(const RadialKernel& parameters, std::size_t count, const double* squared,
+                  double* force_over_r, double* value) {
+  const Kernel kernel(parameters);
+  const double scale = kernel.finish(1.0);
+  for (std::size_t j = 0; j < count; j += lanes) {
+    Vec force, sum;
+    kernel.pair(load(squared + j) + parameters.softening_squared, force, sum);
+    if (force_over_r) store(force_over_r + j, force);
+    if (value) store(value + j, scale * sum);
+  }
+}
+
 /// Calls `visit` with the kernel's type.
 template <class Visit>
 RIESZFLOW_INLINE double with_kernel(RadialKind kind, const Visit& visit) {
@@ -459,6 +477,14 @@ double any_row(const RadialKernel& kernel, const Columns& c, std::size_t count, 
   });
 }
 
+void any_pointwise(const RadialKernel& kernel, std::size_t count, const double* squared, double* force_over_r,
+                   double* value) {
+  with_kernel(kernel.kind, [&]<class Kernel>() {
+    pointwise_of<Kernel>(kernel, count, squared, force_over_r, value);
+    return 0.0;
+  });
+}
+
 #define RIESZFLOW_TEXT(x) #x
 #define RIESZFLOW_STRING(x) RIESZFLOW_TEXT(x)
 
@@ -466,5 +492,6 @@ double any_row(const RadialKernel& kernel, const Columns& c, std::size_t count, 
 
 namespace rieszflow::simd {
 extern const DirectKernels RIESZFLOW_SIMD_LEVEL;
-const DirectKernels RIESZFLOW_SIMD_LEVEL{any_tile, any_row, RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
+const DirectKernels RIESZFLOW_SIMD_LEVEL{any_tile, any_row, any_pointwise,
+                                         RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
 }  // namespace rieszflow::simd

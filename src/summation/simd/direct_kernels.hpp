@@ -48,6 +48,10 @@ struct DirectKernels {
   /// force[k] = sum over j != skip of force_over_r (point_k - x_jk), overwritten; returns the sum of W.
   double (*row)(const RadialKernel& kernel, const Columns& columns, std::size_t count, std::size_t skip,
                 const double* point, double* force, double* scratch);
+  /// Kernel by kernel value: force_over_r and W (either may be null) of `count` squared distances r^2, count
+  /// a multiple of `padding`. Zero distance: force_over_r 0, W its limit.
+  void (*pointwise)(const RadialKernel& kernel, std::size_t count, const double* squared,
+                    double* force_over_r, double* value);
   const char* level;
 };
 
