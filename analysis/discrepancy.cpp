@@ -1,135 +1,123 @@
 #include "analysis/discrepancy.hpp"
 
 #include <algorithm>
-#include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
+#include <complex>
 #include <numbers>
-#include <span>
 
-#include "analysis/line_law.hpp"
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
 
 namespace rieszflow {
 namespace {
 
-/// One axis of the Gaussian kernel, periodised with `period` unless that is 0.
-struct AxisKernel {
-  double length = 1.0;
-  double period = 0.0;
+/// exp(-reach^2 / 2) = 4e-17: farther than `reach` lengths (or 1 / lengths in frequency) nothing is left in a
+/// double.
+constexpr double reach = 8.7;
 
-  /// exp(-40) is 4e-18: farther images do not reach a double.
-  long images() const {
-    return period > 0.0 ? static_cast<long>(std::ceil(std::sqrt(80.0) * length / period)) + 1 : 0;
+/// target[o, m] += outer[o] last[m], complex.
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"))) void add_outer_product(
+    const double* outer_real, const double* outer_imaginary, std::size_t outer_count, const double* last_real,
+    const double* last_imaginary, std::size_t last_count, double* real, double* imaginary) {
+  for (std::size_t o = 0; o < outer_count; ++o) {
+    const double a = outer_real[o], b = outer_imaginary[o];
+    double* to_real = real + o * last_count;
+    double* to_imaginary = imaginary + o * last_count;
+    for (std::size_t m = 0; m < last_count; ++m) {
+      to_real[m] += a * last_real[m] - b * last_imaginary[m];
+      to_imaginary[m] += a * last_imaginary[m] + b * last_real[m];
+    }
   }
-  template <class Function>
-  double periodised(double distance, const Function& f) const {
-    if (period > 0.0) distance -= period * std::round(distance / period);
-    double sum = f(distance);
-    for (long image = 1, last = images(); image <= last; ++image)
-      sum += f(distance + period * static_cast<double>(image)) +
-             f(distance - period * static_cast<double>(image));
-    return sum;
-  }
-  double value(double distance) const {
-    return periodised(distance, [this](double r) { return std::exp(-0.5 * r * r / (length * length)); });
-  }
-  /// Mean over a cell of width h whose centre is `distance` away.
-  double cell_mean(double distance, double h) const {
-    return periodised(distance, [&](double r) {
-      const double scale = 1.0 / (std::numbers::sqrt2 * length);
-      const double a = (std::abs(r) - h / 2.0) * scale, b = (std::abs(r) + h / 2.0) * scale;
-      // erfc keeps the digits of the difference far out.
-      const double difference = a > 0.5 ? std::erfc(a) - std::erfc(b) : std::erf(b) - std::erf(a);
-      return difference / (h * scale) * std::sqrt(std::numbers::pi) / 2.0;
-    });
-  }
-  /// Mean over two cells of width h, `offset` apart: (1/h^2) integral_{-h}^{h} (h - |t|) k(offset + t) dt.
-  double cell_cell_mean(double offset, double h) const {
-    return periodised(offset, [&](double r) {
-      const auto pieces = static_cast<long>(std::ceil(h / length));
-      const double piece = h / static_cast<double>(pieces);
-      double sum = 0.0;
-      for (long k = 0; k < pieces; ++k)
-        sum += boost::math::quadrature::gauss<double, 15>::integrate(
-            [&](double t) {
-              return (h - t) * (std::exp(-0.5 * (r + t) * (r + t) / (length * length)) +
-                                std::exp(-0.5 * (r - t) * (r - t) / (length * length)));
-            },
-            static_cast<double>(k) * piece, static_cast<double>(k + 1) * piece);
-      return sum / (h * h);
-    });
-  }
-};
-
-AxisKernel axis_kernel(const GaussianKernel& kernel, const Grid& grid, std::size_t axis) {
-  return {kernel.length, grid.periodic ? grid.upper[axis] - grid.lower[axis] : 0.0};
 }
 
-/// double-integral k rho rho: the kernel's cell-cell means applied axis by axis.
-double gaussian_self_term(const GaussianKernel& kernel, const Grid& grid, const std::vector<double>& masses) {
-  std::vector<double> field = masses, next(masses.size());
-  std::size_t stride = masses.size();
-  for (std::size_t axis = 0; axis < grid.dimension(); ++axis) {
-    const std::size_t cells = grid.cells[axis];
-    stride /= cells;
-    const double h = grid.spacing(axis);
-    const AxisKernel along = axis_kernel(kernel, grid, axis);
-    std::vector<double> weight(cells);
-    std::size_t reach = 0;
-    for (std::size_t k = 0; k < cells; ++k) {
-      weight[k] = along.cell_cell_mean(static_cast<double>(k) * h, h);
-      if (weight[k] > 1e-18 * weight[0]) reach = k;
+/// Along one axis of (outer, cells, inner): cells to modes lowest..highest, each cell with the mean of exp(i
+/// omega x) over it.
+std::vector<std::complex<double>> axis_transform(const std::vector<std::complex<double>>& amounts,
+                                                 std::size_t outer, std::size_t inner, const Grid& grid,
+                                                 std::size_t axis, double origin, double frequency,
+                                                 long lowest, long highest) {
+  const std::size_t cells = grid.cells[axis], modes = static_cast<std::size_t>(highest - lowest + 1);
+  std::vector<std::complex<double>> result(outer * modes * inner, 0.0);
+  for (std::size_t mode = 0; mode < modes; ++mode) {
+    const double omega = frequency * static_cast<double>(lowest + static_cast<long>(mode));
+    const double half = 0.5 * omega * grid.spacing(axis);
+    const double spread = half == 0.0 ? 1.0 : std::sin(half) / half;
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      const std::complex<double> factor =
+          std::polar(1.0, omega * (grid.center(axis, cell) - origin)) * spread;
+      for (std::size_t o = 0; o < outer; ++o)
+        for (std::size_t k = 0; k < inner; ++k)
+          result[(o * modes + mode) * inner + k] += factor * amounts[(o * cells + cell) * inner + k];
     }
-    std::fill(next.begin(), next.end(), 0.0);
-    for (std::size_t outer = 0; outer < masses.size(); outer += cells * stride)
-      for (std::size_t i = 0; i < cells; ++i) {
-        const std::size_t last = std::min(cells - 1, i + reach);
-        for (std::size_t j = i > reach ? i - reach : 0; j <= last; ++j) {
-          const double w = weight[i > j ? i - j : j - i];
-          double* to = &next[outer + i * stride];
-          const double* from = &field[outer + j * stride];
-          for (std::size_t inner = 0; inner < stride; ++inner) to[inner] += w * from[inner];
-        }
-      }
-    field.swap(next);
   }
-  CompensatedSum sum;
-  for (std::size_t cell = 0; cell < masses.size(); ++cell) sum.add(masses[cell] * field[cell]);
-  return sum.value();
+  return result;
 }
 
 }  // namespace
 
-MeanDiscrepancy::MeanDiscrepancy(Density density, DiscrepancyKernel kernel)
-    : density_(std::move(density)), kernel_(kernel) {
-  const Grid& grid = density_.grid;
-  CompensatedSum total;
-  for (std::size_t cell = 0; cell < density_.averages.size(); ++cell) {
-    masses_.push_back(density_.averages[cell] *
-                      (grid.volume_fractions.empty() ? 1.0 : grid.volume_fractions[cell]));
-    total.add(masses_.back());
-  }
-  expects(total.value() > 0.0, "a law has positive mass");
-  for (double& mass : masses_) mass /= total.value();
-
-  if (const GaussianKernel* gauss = std::get_if<GaussianKernel>(&kernel_)) {
-    expects(gauss->length > 0.0, "a bandwidth is positive");
-    diagonal_ = 1.0;
-    for (std::size_t axis = 0; axis < grid.dimension(); ++axis)
-      diagonal_ *= axis_kernel(*gauss, grid, axis).value(0.0);
-    self_ = gaussian_self_term(*gauss, grid, masses_);
+MeanDiscrepancy::MeanDiscrepancy(const Density& density, DiscrepancyKernel kernel)
+    : dimension_(density.grid.dimension()), kernel_(kernel) {
+  const Grid& grid = density.grid;
+  const GaussianKernel* gauss = std::get_if<GaussianKernel>(&kernel_);
+  if (gauss == nullptr) {
+    expects(dimension_ == 1 && !grid.periodic, "the energy kernel is for d = 1, not periodic");
+    // E|X - X'| = 2 integral F (1 - F); F is linear on each cell.
+    law_ = line_law(density);
+    CompensatedSum sum;
+    for (std::size_t cell = 0; cell < law_.cell_count(); ++cell) {
+      const double a = law_.cumulative[cell], b = law_.cumulative[cell + 1];
+      sum.add((law_.edges[cell + 1] - law_.edges[cell]) * ((a + b) / 2.0 - (a * a + a * b + b * b) / 3.0));
+    }
+    self_ = -2.0 * sum.value();
     return;
   }
-  expects(grid.dimension() == 1 && !grid.periodic, "the energy kernel is for d = 1, not periodic");
-  // E|X - X'| = 2 integral F (1 - F); F is linear on each cell.
-  const LineLaw law = line_law(density_);
-  CompensatedSum sum;
-  for (std::size_t cell = 0; cell < law.cell_count(); ++cell) {
-    const double a = law.cumulative[cell], b = law.cumulative[cell + 1];
-    sum.add((law.edges[cell + 1] - law.edges[cell]) * ((a + b) / 2.0 - (a * a + a * b + b * b) / 3.0));
+
+  expects(gauss->length > 0.0, "a bandwidth is positive");
+  std::vector<std::complex<double>> field;
+  CompensatedSum total;
+  for (std::size_t cell = 0; cell < density.averages.size(); ++cell) {
+    const double fraction = grid.volume_fractions.empty() ? 1.0 : grid.volume_fractions[cell];
+    field.emplace_back(density.averages[cell] * fraction);
+    total.add(field.back().real());
   }
-  self_ = -2.0 * sum.value();
+  expects(total.value() > 0.0, "a law has positive mass");
+  for (std::complex<double>& amount : field) amount /= total.value();
+
+  std::size_t inner = 1;
+  axes_.resize(dimension_);
+  weights_ = {1.0};
+  for (std::size_t axis = dimension_; axis-- > 0;) {
+    const double extent = grid.upper[axis] - grid.lower[axis];
+    const double period = grid.periodic ? extent : extent + reach * gauss->length;
+    const double frequency = 2.0 * std::numbers::pi / period;
+    const auto highest = static_cast<long>(std::ceil(reach / (frequency * gauss->length)));
+    const bool last = axis + 1 == dimension_;
+    axes_[axis] = {0.5 * (grid.lower[axis] + grid.upper[axis]), frequency, static_cast<std::size_t>(highest)};
+    const long lowest = last ? 0 : -highest;
+    const std::size_t outer = field.size() / (grid.cells[axis] * inner);
+    field = axis_transform(field, outer, inner, grid, axis, axes_[axis].origin, frequency, lowest, highest);
+    inner *= static_cast<std::size_t>(highest - lowest + 1);
+
+    std::vector<double> products;
+    for (long mode = lowest; mode <= highest; ++mode) {
+      const double scaled = frequency * static_cast<double>(mode) * gauss->length;
+      const double a =
+          std::sqrt(2.0 * std::numbers::pi) * gauss->length / period * std::exp(-0.5 * scaled * scaled);
+      for (double weight : weights_) products.push_back((last && mode > 0 ? 2.0 : 1.0) * a * weight);
+    }
+    weights_.swap(products);
+  }
+  for (const std::complex<double>& value : field) {
+    density_.real.push_back(value.real());
+    density_.imaginary.push_back(value.imag());
+  }
+  CompensatedSum diagonal, self;
+  for (std::size_t mode = 0; mode < weights_.size(); ++mode) {
+    diagonal.add(weights_[mode]);
+    self.add(weights_[mode] * std::norm(field[mode]));
+  }
+  diagonal_ = diagonal.value();
+  self_ = self.value();
 }
 
 double MeanDiscrepancy::expected_biased(std::size_t particle_count) const {
@@ -137,7 +125,7 @@ double MeanDiscrepancy::expected_biased(std::size_t particle_count) const {
 }
 
 std::vector<SquaredDiscrepancy> MeanDiscrepancy::operator()(const ParticleEnsemble& ensemble) const {
-  expects(ensemble.dimension == density_.grid.dimension(), "particles and density live in one space");
+  expects(ensemble.dimension == dimension_, "particles and density live in one space");
   expects(ensemble.particle_count > 0, "an empirical law needs an atom");
   std::vector<SquaredDiscrepancy> result(ensemble.replica_count);
   for (std::size_t replica = 0; replica < ensemble.replica_count; ++replica)
@@ -146,69 +134,65 @@ std::vector<SquaredDiscrepancy> MeanDiscrepancy::operator()(const ParticleEnsemb
   return result;
 }
 
+MeanDiscrepancy::Transform MeanDiscrepancy::transform(std::span<const double> positions) const {
+  const std::size_t particles = positions.size() / dimension_;
+  Transform result{std::vector<double>(weights_.size(), 0.0), std::vector<double>(weights_.size(), 0.0)};
+  // Powers of exp(i frequency (x - origin)), axis by axis, and the products of all axes but the last.
+  std::vector<double> outer_real, outer_imaginary, real, imaginary, next_real, next_imaginary;
+  for (std::size_t particle = 0; particle < particles; ++particle) {
+    outer_real.assign(1, 1.0);
+    outer_imaginary.assign(1, 0.0);
+    for (std::size_t axis = 0; axis < dimension_; ++axis) {
+      const Axis& along = axes_[axis];
+      const double angle = along.frequency * (positions[particle * dimension_ + axis] - along.origin);
+      const double cosine = std::cos(angle), sine = std::sin(angle);
+      const bool last = axis + 1 == dimension_;
+      const std::size_t zero = last ? 0 : along.highest;
+      real.resize(zero + along.highest + 1);
+      imaginary.resize(real.size());
+      real[zero] = 1.0;
+      imaginary[zero] = 0.0;
+      for (std::size_t m = 1; m <= along.highest; ++m) {
+        real[zero + m] = real[zero + m - 1] * cosine - imaginary[zero + m - 1] * sine;
+        imaginary[zero + m] = real[zero + m - 1] * sine + imaginary[zero + m - 1] * cosine;
+        if (last) continue;
+        real[zero - m] = real[zero + m];
+        imaginary[zero - m] = -imaginary[zero + m];
+      }
+      if (last) break;
+      next_real.assign(outer_real.size() * real.size(), 0.0);
+      next_imaginary.assign(next_real.size(), 0.0);
+      add_outer_product(outer_real.data(), outer_imaginary.data(), outer_real.size(), real.data(),
+                        imaginary.data(), real.size(), next_real.data(), next_imaginary.data());
+      outer_real.swap(next_real);
+      outer_imaginary.swap(next_imaginary);
+    }
+    add_outer_product(outer_real.data(), outer_imaginary.data(), outer_real.size(), real.data(),
+                      imaginary.data(), real.size(), result.real.data(), result.imaginary.data());
+  }
+  for (double& value : result.real) value /= static_cast<double>(particles);
+  for (double& value : result.imaginary) value /= static_cast<double>(particles);
+  return result;
+}
+
 SquaredDiscrepancy MeanDiscrepancy::gaussian(std::span<const double> positions) const {
-  const GaussianKernel& kernel = std::get<GaussianKernel>(kernel_);
-  const Grid& grid = density_.grid;
-  const std::size_t dimension = grid.dimension(), particles = positions.size() / dimension;
-  const double n = static_cast<double>(particles);
-
-  CompensatedSum pairs;  // i < j
-  for (std::size_t i = 0; i < particles; ++i) {
-    double row = 0.0;
-    for (std::size_t j = i + 1; j < particles; ++j) {
-      if (grid.periodic) {
-        double product = 1.0;
-        for (std::size_t axis = 0; axis < dimension; ++axis)
-          product *= axis_kernel(kernel, grid, axis)
-                         .value(positions[i * dimension + axis] - positions[j * dimension + axis]);
-        row += product;
-        continue;
-      }
-      double squared = 0.0;
-      for (std::size_t axis = 0; axis < dimension; ++axis) {
-        const double gap = positions[i * dimension + axis] - positions[j * dimension + axis];
-        squared += gap * gap;
-      }
-      row += std::exp(-0.5 * squared / (kernel.length * kernel.length));
-    }
-    pairs.add(row);
+  const Transform atoms = transform(positions);
+  CompensatedSum biased, pairs;  // pairs: (1/N^2) sum over all i, j
+  for (std::size_t mode = 0; mode < weights_.size(); ++mode) {
+    const double real = atoms.real[mode], imaginary = atoms.imaginary[mode];
+    const double from_real = real - density_.real[mode],
+                 from_imaginary = imaginary - density_.imaginary[mode];
+    biased.add(weights_[mode] * (from_real * from_real + from_imaginary * from_imaginary));
+    pairs.add(weights_[mode] * (real * real + imaginary * imaginary));
   }
-
-  CompensatedSum cross;
-  std::vector<std::vector<double>> means(dimension);
-  std::vector<double> field;
-  for (std::size_t axis = 0; axis < dimension; ++axis) means[axis].resize(grid.cells[axis]);
-  for (std::size_t i = 0; i < particles; ++i) {
-    for (std::size_t axis = 0; axis < dimension; ++axis) {
-      const AxisKernel along = axis_kernel(kernel, grid, axis);
-      for (std::size_t index = 0; index < grid.cells[axis]; ++index)
-        means[axis][index] =
-            along.cell_mean(positions[i * dimension + axis] - grid.center(axis, index), grid.spacing(axis));
-    }
-    // Contract the last axis first: masses . means, one axis after the other.
-    const std::vector<double>* from = &masses_;
-    std::vector<double> reduced;
-    for (std::size_t axis = dimension; axis-- > 0;) {
-      const std::size_t cells = grid.cells[axis], rows = from->size() / cells;
-      reduced.assign(rows, 0.0);
-      for (std::size_t row = 0; row < rows; ++row) {
-        double sum = 0.0;
-        for (std::size_t index = 0; index < cells; ++index)
-          sum += (*from)[row * cells + index] * means[axis][index];
-        reduced[row] = sum;
-      }
-      field.swap(reduced);
-      from = &field;
-    }
-    cross.add(field[0]);
-  }
-  const double common = self_ - 2.0 * cross.value() / n;
-  return {common + (2.0 * pairs.value() + n * diagonal_) / (n * n),
-          particles > 1 ? common + 2.0 * pairs.value() / (n * (n - 1.0)) : common};
+  const std::size_t particles = positions.size() / dimension_;
+  if (particles == 1) return {biased.value(), biased.value()};
+  const double without_diagonal = (pairs.value() - diagonal_) / static_cast<double>(particles - 1);
+  return {biased.value(), biased.value() + without_diagonal};
 }
 
 SquaredDiscrepancy MeanDiscrepancy::energy(std::span<const double> positions) const {
-  const LineLaw law = line_law(density_);
+  const LineLaw& law = law_;
   std::vector<double> atoms(positions.begin(), positions.end());
   std::sort(atoms.begin(), atoms.end());
   const double n = static_cast<double>(atoms.size());

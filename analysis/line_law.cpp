@@ -78,7 +78,7 @@ double uniform_sum_distribution(std::span<const double> widths, double t) {
     double reach = t + half, sign = 1.0;
     for (std::size_t a = 0; a < d; ++a)
       if (corner >> a & 1u) reach -= widths[a], sign = -sign;
-    if (reach > 0.0) sum += sign * std::pow(reach, static_cast<double>(d));
+    if (reach > 0.0) sum += sign * (d == 1 ? reach : d == 2 ? reach * reach : reach * reach * reach);
   }
   return sum / (factorial * product);
 }

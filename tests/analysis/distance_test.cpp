@@ -311,6 +311,21 @@ TEST(MeanDiscrepancy, IsTheDoubleIntegralItClaims) {
   EXPECT_NEAR(value.unbiased, self - 2.0 * cross + pairs / 6.0, 1e-3);
 }
 
+TEST(MeanDiscrepancy, OfTwoAtomsDiffersFromTheMeanOfBothByTheirKernel) {
+  // mu = (delta_x + delta_y)/2: MMD^2(mu) = (MMD^2(delta_x) + MMD^2(delta_y))/2 - (k(x,x) - k(x,y))/2.
+  const Density density = random_density({4, 3, 3});
+  const std::vector<double> x = {-1.0, 2.9, -2.0}, y = {1.7, -1.2, 3.9};
+  for (double length : {0.4, 1.3, 6.0}) {
+    const MeanDiscrepancy discrepancy(density, GaussianKernel{length});
+    double squared = 0.0;
+    for (std::size_t axis = 0; axis < 3; ++axis) squared += (x[axis] - y[axis]) * (x[axis] - y[axis]);
+    const double of_x = discrepancy({1, 1, 3, x})[0].biased, of_y = discrepancy({1, 1, 3, y})[0].biased;
+    const double of_both = discrepancy({1, 2, 3, {x[0], x[1], x[2], y[0], y[1], y[2]}})[0].biased;
+    EXPECT_NEAR(of_both, 0.5 * (of_x + of_y) - 0.5 * (1.0 - std::exp(-0.5 * squared / (length * length))),
+                1e-14);
+  }
+}
+
 TEST(MeanDiscrepancy, SelfTermIsExactForWideAndNarrowKernels) {
   // One cell (0,1): E k = 2 P(1) - 2 P(0) with P(t) = l sqrt(pi/2) t erf(t/(sqrt2 l)) + l^2 exp(-t^2/(2
   // l^2)), over 1.
