@@ -17,6 +17,9 @@ enum class NoisePurpose : std::uint32_t {
   MiniBatch = 16,
   DataSplit = 17,
   SyntheticData = 18,
+  GibbsMove = 32,
+  SplittingChoice = 33,
+  PathIncrement = 34,
 };
 
 /// Counter-based random numbers: each draw is a pure function of (seed, purpose, replica, step, particle), so

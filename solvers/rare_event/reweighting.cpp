@@ -1,0 +1,225 @@
+#include "solvers/rare_event/reweighting.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/compensated_sum.hpp"
+#include "core/expects.hpp"
+
+namespace rieszflow::rare_event {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double largest_residual = 1e-9;
+constexpr int most_iterations = 200;
+
+/// 1 / (1 + exp(x)) for any x.
+double fermi(double x) { return x > 0.0 ? std::exp(-x) / (1.0 + std::exp(-x)) : 1.0 / (1.0 + std::exp(x)); }
+
+/// A(f), its gradient and its Hessian.
+struct Objective {
+  double value = 0.0;
+  Eigen::VectorXd gradient;
+  Eigen::MatrixXd hessian;
+};
+
+/// Reduced energies of all samples in all windows.
+struct Pool {
+  std::size_t window_count = 0;
+  std::vector<double> energies;  ///< (sample, window)
+  Eigen::VectorXd counts;        ///< (window)
+  std::size_t size() const { return energies.size() / window_count; }
+};
+
+Pool pooled(std::span<const BiasedSamples> windows, double particle_count) {
+  Pool pool;
+  pool.window_count = windows.size();
+  pool.counts.resize(static_cast<Eigen::Index>(windows.size()));
+  for (std::size_t k = 0; k < windows.size(); ++k) {
+    pool.counts(static_cast<Eigen::Index>(k)) = static_cast<double>(windows[k].values.size());
+    for (const double g : windows[k].values) {
+      for (const BiasedSamples& window : windows) pool.energies.push_back(window.bias.energy(g, particle_count));
+    }
+  }
+  return pool;
+}
+
+/// n_k W_nk of one sample, returned with log sum_k n_k exp(f_k - u_k).
+double memberships(const Pool& pool, std::size_t sample, const Eigen::VectorXd& f, std::span<double> out) {
+  const double* const energies = pool.energies.data() + sample * pool.window_count;
+  double largest = -infinity;
+  for (std::size_t k = 0; k < pool.window_count; ++k) {
+    out[k] = f(static_cast<Eigen::Index>(k)) - energies[k];
+    largest = std::max(largest, out[k]);
+  }
+  double sum = 0.0;
+  for (std::size_t k = 0; k < pool.window_count; ++k) {
+    out[k] = pool.counts(static_cast<Eigen::Index>(k)) * std::exp(out[k] - largest);
+    sum += out[k];
+  }
+  for (std::size_t k = 0; k < pool.window_count; ++k) out[k] /= sum;
+  return largest + std::log(sum);
+}
+
+Objective objective(const Pool& pool, const Eigen::VectorXd& f, bool with_hessian) {
+  const auto windows = static_cast<Eigen::Index>(pool.window_count);
+  Objective result;
+  result.gradient = -pool.counts;
+  if (with_hessian) result.hessian = Eigen::MatrixXd::Zero(windows, windows);
+  Eigen::VectorXd membership(windows);
+  CompensatedSum sum;
+  for (std::size_t n = 0; n < pool.size(); ++n) {
+    sum.add(memberships(pool, n, f, {membership.data(), pool.window_count}));
+    result.gradient += membership;
+    if (!with_hessian) continue;
+    // Memberships of far windows are zero to round-off: a sample touches few of them.
+    for (Eigen::Index a = 0; a < windows; ++a) {
+      if (membership(a) < 1e-12) continue;
+      result.hessian(a, a) += membership(a);
+      for (Eigen::Index b = 0; b < windows; ++b) result.hessian(a, b) -= membership(a) * membership(b);
+    }
+  }
+  result.value = sum.value() - pool.counts.dot(f);
+  return result;
+}
+
+}  // namespace
+
+double log_sum_exp(std::span<const double> values) {
+  double largest = -infinity;
+  for (const double value : values) largest = std::max(largest, value);
+  if (!std::isfinite(largest)) return largest;
+  CompensatedSum sum;
+  for (const double value : values) sum.add(std::exp(value - largest));
+  return largest + std::log(sum.value());
+}
+
+double bennett_ratio(std::span<const double> forward, std::span<const double> backward) {
+  expects(!forward.empty() && !backward.empty(), "samples of both laws");
+  const double shift = std::log(static_cast<double>(forward.size()) / static_cast<double>(backward.size()));
+  // sum_a fermi(forward - x + shift) grows with x, sum_b fermi(backward + x - shift) falls: one root.
+  const auto excess = [&](double x) {
+    CompensatedSum sum;
+    for (const double u : forward) sum.add(fermi(u - x + shift));
+    for (const double u : backward) sum.add(-fermi(u + x - shift));
+    return sum.value();
+  };
+  double low = infinity, high = -infinity;
+  for (const double u : forward) low = std::min(low, u), high = std::max(high, u);
+  for (const double u : backward) low = std::min(low, -u), high = std::max(high, -u);
+  low -= 50.0 + std::abs(shift);
+  high += 50.0 + std::abs(shift);
+  for (int i = 0; i < 200 && high - low > 1e-14 * (1.0 + std::abs(low) + std::abs(high)); ++i) {
+    const double middle = 0.5 * (low + high);
+    (excess(middle) < 0.0 ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+Reweighting reweight(std::span<const BiasedSamples> windows, double particle_count) {
+  expects(!windows.empty(), "at least one window");
+  Reweighting result;
+  for (const BiasedSamples& window : windows) {
+    expects(!window.values.empty(), "samples in every window");
+    for (const double g : window.values) {
+      if (!std::isfinite(window.bias.energy(g, particle_count))) {
+        result.status = RunStatus::NotFinite;
+        result.message = "a sample of the statistic is not finite";
+        return result;
+      }
+    }
+  }
+  const Pool pool = pooled(windows, particle_count);
+  const auto count = static_cast<Eigen::Index>(windows.size());
+
+  Eigen::VectorXd f = Eigen::VectorXd::Zero(count);
+  for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
+    std::vector<double> forward, backward;
+    const Bias &a = windows[k].bias, &b = windows[k + 1].bias;
+    for (const double g : windows[k].values) forward.push_back(b.energy(g, particle_count) - a.energy(g, particle_count));
+    for (const double g : windows[k + 1].values) backward.push_back(a.energy(g, particle_count) - b.energy(g, particle_count));
+    f(static_cast<Eigen::Index>(k) + 1) = f(static_cast<Eigen::Index>(k)) + bennett_ratio(forward, backward);
+  }
+
+  const auto residual_of = [&](const Objective& o) { return (o.gradient.array() / pool.counts.array()).abs().maxCoeff(); };
+  Objective here = objective(pool, f, true);
+  for (; result.iterations < most_iterations && residual_of(here) > 0.01 * largest_residual; ++result.iterations) {
+    // A is constant along (1, ..., 1): the first window stays at zero.
+    Eigen::VectorXd direction = Eigen::VectorXd::Zero(count);
+    if (count > 1) {
+      Eigen::MatrixXd reduced = here.hessian.bottomRightCorner(count - 1, count - 1);
+      reduced.diagonal() *= 1.0 + 1e-13;
+      direction.tail(count - 1) = -reduced.ldlt().solve(here.gradient.tail(count - 1));
+    }
+    const double slope = direction.dot(here.gradient);
+    if (!direction.allFinite() || !(slope < 0.0)) break;
+    double length = 1.0;
+    bool accepted = false;
+    // Near the minimum A is flat to round-off: there a smaller residual decides.
+    const double noise = 1e-12 * (1.0 + std::abs(here.value));
+    for (int halvings = 0; halvings < 60 && !accepted; ++halvings, length *= 0.5) {
+      const Eigen::VectorXd trial_f = f + length * direction;
+      Objective trial = objective(pool, trial_f, true);
+      accepted = trial.value < here.value - noise + 1e-4 * length * slope ||
+                 (std::abs(trial.value - here.value) <= noise && residual_of(trial) < residual_of(here));
+      if (accepted) {
+        f = trial_f;
+        here = std::move(trial);
+      }
+    }
+    if (!accepted) break;
+  }
+  result.residual = residual_of(here);
+  if (!(result.residual <= largest_residual)) {
+    result.status = RunStatus::NotConverged;
+    result.message = "reweighting did not converge: neighbouring windows do not overlap";
+    return result;
+  }
+
+  result.free_energies.assign(f.data(), f.data() + f.size());
+  result.overlaps.assign(windows.size() > 1 ? windows.size() - 1 : 0, 0.0);
+  result.log_weights.resize(pool.size());
+  std::vector<double> membership(windows.size());
+  for (std::size_t n = 0; n < pool.size(); ++n) {
+    result.log_weights[n] = -memberships(pool, n, f, membership);
+    for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
+      result.overlaps[k] += membership[k] * membership[k + 1] / pool.counts(static_cast<Eigen::Index>(k));
+    }
+  }
+  const double normalisation = log_sum_exp(result.log_weights);
+  for (double& weight : result.log_weights) weight -= normalisation;
+  return result;
+}
+
+namespace {
+std::vector<double> log_weights_inside(const Reweighting& reweighting, std::span<const BiasedSamples> windows,
+                                       const std::function<bool(double g)>& inside) {
+  std::vector<double> selected;
+  std::size_t n = 0;
+  for (const BiasedSamples& window : windows) {
+    for (const double g : window.values) {
+      if (inside(g)) selected.push_back(reweighting.log_weights[n]);
+      ++n;
+    }
+  }
+  return selected;
+}
+}  // namespace
+
+double log_probability(const Reweighting& reweighting, std::span<const BiasedSamples> windows,
+                       const std::function<bool(double g)>& inside) {
+  return log_sum_exp(log_weights_inside(reweighting, windows, inside));
+}
+
+double effective_sample_size(const Reweighting& reweighting, std::span<const BiasedSamples> windows,
+                             const std::function<bool(double g)>& inside) {
+  std::vector<double> weights = log_weights_inside(reweighting, windows, inside);
+  const double total = log_sum_exp(weights);
+  if (!std::isfinite(total)) return 0.0;
+  for (double& weight : weights) weight *= 2.0;
+  return std::exp(2.0 * total - log_sum_exp(weights));
+}
+
+}  // namespace rieszflow::rare_event
