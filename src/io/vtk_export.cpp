@@ -51,9 +51,8 @@ void write_xml(vtkXMLWriter& writer, const fs::path& path) {
   writer.SetCompressorTypeToZLib();
   writer.WriteToOutputStringOn();
   writer.Write();
-  if (writer.GetErrorCode() != vtkErrorCode::NoError)
-    throw FileError(fmt::format("{}: cannot write: {}", path.string(),
-                                vtkErrorCode::GetStringFromErrorCode(writer.GetErrorCode())));
+  if (const auto code = writer.GetErrorCode(); code != vtkErrorCode::NoError)
+    throw FileError(fmt::format("{}: cannot write: VTK's writer stopped with error {}", path.string(), code));
   write_text(path, writer.GetOutputString());
 }
 
