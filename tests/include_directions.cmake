@@ -1,3 +1,4 @@
+cmake_minimum_required(VERSION 3.25)
 # Checks the first path component of each #include "..." against the table of docs/architecture.md.
 set(may_core "")
 set(may_domain core domain)

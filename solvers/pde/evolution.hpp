@@ -36,8 +36,8 @@ struct Diagnostics {
 
 /// Everything a resumed run needs to continue bitwise.
 struct State {
-  Density density;
-  Clock clock;
+  Density density{};
+  Clock clock{};
   double next_timestep = 0.0;  ///< 0: choose
   Diagnostics diagnostics{};   ///< of the density; set whenever an observer is called and at the end of a run
 };

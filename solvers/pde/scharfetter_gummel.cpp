@@ -10,6 +10,7 @@
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
 #include "model/elementary.hpp"
+#include "solvers/pde/apertures.hpp"
 
 namespace rieszflow::pde {
 namespace {
@@ -37,54 +38,77 @@ struct Rates {
   return difference > 0.0 ? Rates{0.0, speed} : Rates{speed, 0.0};
 }
 
-/// Solves rho'_i (1 + up_i + down_{i-1}) - up_{i-1} rho'_{i-1} - down_i rho'_{i+1} = rho_i on `lanes` lines
-/// of `count` cells; rho: (cell, lane) in and out, potential: (cell, lane), work: 3 (cell, lane) arrays.
+/// One block of `lanes` grid lines; arrays (cell, lane).
+struct Lines {
+  std::size_t count;  ///< cells along a line
+  bool periodic;
+  const double* potential;
+  double inverse_temperature;  ///< unused at zero temperature
+  double scale;                ///< timestep / (beta h^2); at zero temperature timestep / h^2
+  const double* fractions;     ///< volume fractions f_i (cut lines only)
+  const double* apertures;     ///< open parts of the faces above (cut lines only)
+  double* rho;                 ///< in: rho; out: rho'
+  double* work;                ///< two arrays
+};
+
+/// Solves rho'_i (f_i + up_i + down_{i-1}) - up_{i-1} rho'_{i-1} - down_i rho'_{i+1} = f_i rho_i, f_i = 1 in
+/// whole cells.
 ///
 /// Elimination without subtractions: state i keeps the weight a_i of staying, passes its mass to i+1 in the
 /// ratio of its rates. On a torus the last state is connected to all that remain and is solved last.
-template <bool zero_temperature>
-[[gnu::always_inline]] inline void solve_lines(std::size_t count, bool periodic, const double* potential,
-                                               double inverse_temperature, double scale, double* rho,
-                                               double* work) {
-  const auto face = [&](double difference) {
+template <bool zero_temperature, bool cut>
+[[gnu::always_inline]] inline void solve_lines(const Lines& lines) {
+  const std::size_t count = lines.count;
+  const auto face = [&](double difference, double scale) {
     if constexpr (zero_temperature) {
       return upwind_rates(difference, scale);
     } else {
-      return rates(difference, inverse_temperature, scale);
+      return rates(difference, lines.inverse_temperature, scale);
     }
   };
-  double* back = work;  // rho'_i = rho_i + back_i rho'_{i+1} (+ wrap_i rho'_last)
-  double* wrap = work + count * lanes;
-  double stay[lanes], to_last[lanes], from_last[lanes], last_mass[lanes], last_stay[lanes];
-  if (!periodic || count == 1) {
-    if (count == 1) return;
+  if (count == 1) return;
+  double* back = lines.work;  // rho'_i = rho_i + back_i rho'_{i+1} (+ wrap_i rho'_last)
+  double* last = lines.rho + (count - 1) * lanes;
+  if (!lines.periodic) {
+    double stay[lanes];
     for (std::size_t l = 0; l < lanes; ++l) stay[l] = 1.0;
+    if constexpr (cut) {
+      // A cell without volume has no open face; the weight 1 keeps it out of 0/0.
+      for (std::size_t l = 0; l < lanes; ++l) stay[l] = lines.fractions[l] > 0.0 ? lines.fractions[l] : 1.0;
+      for (std::size_t i = 0; i < count * lanes; ++i) lines.rho[i] *= lines.fractions[i];
+    }
     for (std::size_t i = 0; i + 1 < count; ++i) {
-      double* here = rho + i * lanes;
-      const double* level = potential + i * lanes;
+      double* here = lines.rho + i * lanes;
+      const double* level = lines.potential + i * lanes;
       double* b = back + i * lanes;
       for (std::size_t l = 0; l < lanes; ++l) {
-        const Rates r = face(level[lanes + l] - level[l]);
+        const double scale = cut ? lines.scale * lines.apertures[i * lanes + l] : lines.scale;
+        const Rates r = face(level[lanes + l] - level[l], scale);
         const double inverse = 1.0 / (stay[l] + r.up);
         const double mass = here[l] * inverse;
         here[lanes + l] += r.up * mass;
         here[l] = mass;
         b[l] = r.down * inverse;
-        stay[l] = 1.0 + b[l] * stay[l];
+        double weight = 1.0;
+        if constexpr (cut) {
+          const double fraction = lines.fractions[(i + 1) * lanes + l];
+          weight = fraction > 0.0 ? fraction : 1.0;
+        }
+        stay[l] = weight + b[l] * stay[l];
       }
     }
-    double* last = rho + (count - 1) * lanes;
     for (std::size_t l = 0; l < lanes; ++l) last[l] /= stay[l];
     for (std::size_t i = count - 1; i-- > 0;) {
-      double* here = rho + i * lanes;
+      double* here = lines.rho + i * lanes;
       const double* b = back + i * lanes;
       for (std::size_t l = 0; l < lanes; ++l) here[l] += b[l] * here[lanes + l];
     }
     return;
   }
-  double* last = rho + (count - 1) * lanes;
+  double* wrap = lines.work + count * lanes;
+  double stay[lanes], to_last[lanes], from_last[lanes], last_mass[lanes], last_stay[lanes];
   for (std::size_t l = 0; l < lanes; ++l) {
-    const Rates r = face(potential[l] - potential[(count - 1) * lanes + l]);
+    const Rates r = face(lines.potential[l] - lines.potential[(count - 1) * lanes + l], lines.scale);
     stay[l] = 1.0;
     to_last[l] = r.down;
     from_last[l] = r.up;
@@ -92,13 +116,13 @@ template <bool zero_temperature>
     last_stay[l] = 1.0;
   }
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    double* here = rho + i * lanes;
-    const double* level = potential + i * lanes;
+    double* here = lines.rho + i * lanes;
+    const double* level = lines.potential + i * lanes;
     double* b = back + i * lanes;
     double* w = wrap + i * lanes;
     const bool closes = i + 2 == count;  // the next state is the last one
     for (std::size_t l = 0; l < lanes; ++l) {
-      const Rates r = face(level[lanes + l] - level[l]);
+      const Rates r = face(level[lanes + l] - level[l], lines.scale);
       const double inverse = 1.0 / (stay[l] + r.up + to_last[l]);
       const double mass = here[l] * inverse;
       here[l] = mass;
@@ -116,7 +140,7 @@ template <bool zero_temperature>
   }
   for (std::size_t l = 0; l < lanes; ++l) last[l] = last_mass[l] / last_stay[l];
   for (std::size_t i = count - 1; i-- > 0;) {
-    double* here = rho + i * lanes;
+    double* here = lines.rho + i * lanes;
     const double* b = back + i * lanes;
     const double* w = wrap + i * lanes;
     for (std::size_t l = 0; l < lanes; ++l) here[l] += b[l] * here[lanes + l] + w[l] * last[l];
@@ -126,14 +150,23 @@ template <bool zero_temperature>
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
-void solve_warm_lines(std::size_t count, bool periodic, const double* potential, double inverse_temperature,
-                      double scale, double* rho, double* work) {
-  solve_lines<false>(count, periodic, potential, inverse_temperature, scale, rho, work);
+void solve_warm_lines(const Lines& lines) {
+  solve_lines<false, false>(lines);
 }
 
-void solve_cold_lines(std::size_t count, bool periodic, const double* potential, double scale, double* rho,
-                      double* work) {
-  solve_lines<true>(count, periodic, potential, 0.0, scale, rho, work);
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+void solve_warm_cut_lines(const Lines& lines) {
+  solve_lines<false, true>(lines);
+}
+
+void solve_cold_lines(const Lines& lines) {
+  if (lines.fractions != nullptr) {
+    solve_lines<true, true>(lines);
+  } else {
+    solve_lines<true, false>(lines);
+  }
 }
 
 Rates face_rates(double difference, double inverse_temperature, double scale) {
@@ -164,15 +197,18 @@ ScharfetterGummel::ScharfetterGummel(const Grid& grid, double inverse_temperatur
     : periodic_(grid.periodic),
       inverse_temperature_(inverse_temperature),
       cell_volume_(grid.cell_volume()),
+      fractions_(grid.volume_fractions),
       threads_(grid.cell_count() >= (std::size_t{1} << 18) ? std::max(1, threads) : 1) {
   std::size_t inner = 1, longest = 1;
   for (std::size_t axis = grid.dimension(); axis-- > 0;) {
     const std::size_t count = grid.cells[axis];
-    axes_.insert(axes_.begin(), Axis{count, inner, grid.cell_count() / (inner * count), grid.spacing(axis)});
+    axes_.insert(axes_.begin(),
+                 Axis{count, inner, grid.cell_count() / (inner * count), grid.spacing(axis), {}});
+    if (!grid.volume_fractions.empty()) axes_.front().apertures = face_apertures(grid, axis);
     inner *= count;
     longest = std::max(longest, count);
   }
-  for (int t = 0; t < threads_; ++t) work_.emplace_back(4 * longest * lanes);
+  for (int t = 0; t < threads_; ++t) work_.emplace_back((fractions_.empty() ? 4 : 6) * longest * lanes);
 }
 
 void ScharfetterGummel::sweep(const Axis& axis, const double* potential, double timestep, const double* from,
@@ -202,10 +238,25 @@ void ScharfetterGummel::sweep(const Axis& axis, const double* potential, double 
         rho[i * lanes + l] = from[start[l] + i * axis.inner];
       }
     }
+    Lines lines{axis.count, periodic_, level, inverse_temperature_, scale, nullptr, nullptr, rho, rho + size};
+    if (!fractions_.empty()) {
+      double* fractions = level + 4 * size;
+      std::fill(fractions, fractions + 2 * size, 0.0);
+      for (std::size_t i = 0; i < axis.count; ++i) {
+        for (std::size_t l = 0; l < width; ++l) {
+          fractions[i * lanes + l] = fractions_[start[l] + i * axis.inner];
+          fractions[size + i * lanes + l] = axis.apertures[start[l] + i * axis.inner];
+        }
+      }
+      lines.fractions = fractions;
+      lines.apertures = fractions + size;
+    }
     if (cold) {
-      solve_cold_lines(axis.count, periodic_, level, scale, rho, rho + size);
+      solve_cold_lines(lines);
+    } else if (lines.fractions != nullptr) {
+      solve_warm_cut_lines(lines);
     } else {
-      solve_warm_lines(axis.count, periodic_, level, inverse_temperature_, scale, rho, rho + size);
+      solve_warm_lines(lines);
     }
     for (std::size_t i = 0; i < axis.count; ++i) {
       for (std::size_t l = 0; l < width; ++l) to[start[l] + i * axis.inner] = rho[i * lanes + l];
@@ -230,8 +281,13 @@ void ScharfetterGummel::rate_of_change(std::span<const double> potential, std::s
     for_each_face(axis.count, axis.inner, axis.outer, periodic_, [&](std::size_t i, std::size_t j) {
       const Rates r = face_rates(potential[j] - potential[i], inverse_temperature_, scale);
       const double flow = r.up * averages[i] - r.down * averages[j];
-      out[i] -= flow;
-      out[j] += flow;
+      if (fractions_.empty()) {
+        out[i] -= flow;
+        out[j] += flow;
+      } else if (axis.apertures[i] > 0.0) {
+        out[i] -= axis.apertures[i] / fractions_[i] * flow;
+        out[j] += axis.apertures[i] / fractions_[j] * flow;
+      }
     });
   }
 }
@@ -246,11 +302,12 @@ double ScharfetterGummel::dissipation(std::span<const double> potential,
       if (below == 0.0 && above == 0.0) return;
       const Rates r = face_rates(potential[j] - potential[i], inverse_temperature_, scale);
       const double flow = r.up * below - r.down * above;
-      if (flow == 0.0) return;
+      const double aperture = axis.apertures.empty() ? 1.0 : axis.apertures[i];
+      if (flow == 0.0 || aperture == 0.0) return;
       double drop = potential[i] - potential[j];
       if (!std::isinf(inverse_temperature_))
         drop += (std::log(below) - std::log(above)) / inverse_temperature_;
-      sum.add(flow * drop);
+      sum.add(aperture * flow * drop);
     });
   }
   return sum.value() * cell_volume_;

@@ -17,8 +17,9 @@ namespace rieszflow::pde {
 /// Preserves: mass (round-off), positivity (no clamp), the discrete Gibbs state exp(-beta Phi) exactly, and
 ///     dF/dt = - sum over faces of J (mu_i - mu_{i+1}) area <= 0,  mu = Phi + (1/beta) log rho (semi-discrete
 ///     (6)).
-/// Reference: A. Schlichting and C. Seis, The Scharfetter-Gummel scheme for aggregation-diffusion equations
-/// (2021).
+/// In a disc or ball (grid with volume fractions) the fluxes are weighted by the open part of each face and
+/// the balance by the volume inside: no flux through the sphere, mass exact. Reference: A. Schlichting and C.
+/// Seis, The Scharfetter-Gummel scheme for aggregation-diffusion equations (2021).
 class ScharfetterGummel {
  public:
   ScharfetterGummel(const Grid& grid, double inverse_temperature, int threads);
@@ -42,6 +43,7 @@ class ScharfetterGummel {
   struct Axis {
     std::size_t count, inner, outer;  ///< cells along the axis, stride of the axis, number of slabs
     double spacing;
+    std::vector<double> apertures;  ///< (cell) open part of the face above; empty: 1
   };
   void sweep(const Axis& axis, const double* potential, double timestep, const double* from, double* to);
 
@@ -49,6 +51,7 @@ class ScharfetterGummel {
   bool periodic_;
   double inverse_temperature_;
   double cell_volume_;
+  std::vector<double> fractions_;  ///< (cell) volume fractions; empty: 1
   int threads_;
   std::vector<std::vector<double>> work_;  ///< (thread)
 };

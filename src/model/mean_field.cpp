@@ -11,6 +11,7 @@
 #include "model/cell_kernel.hpp"
 #include "model/convolution.hpp"
 #include "model/elementary.hpp"
+#include "model/periodic_kernel.hpp"
 #include "model/quadrature.hpp"
 #include "potentials/expression.hpp"
 
@@ -188,7 +189,10 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
              })});
       }
     } else {
-      const std::vector<double> term = galerkin_weights(interaction, spacing, offsets);
+      const auto* torus = std::get_if<Torus>(&model.domain);
+      const std::vector<double> term = torus != nullptr
+                                           ? periodic_galerkin_weights(*torus, interaction, grid.cells)
+                                           : galerkin_weights(interaction, spacing, offsets);
       weights.resize(term.size(), 0.0);
       for (std::size_t i = 0; i < term.size(); ++i) weights[i] += term[i] * self.cell_volume;
     }

@@ -400,6 +400,72 @@ TEST(Evolution, UsesEachAxisOwnSpacing) {
     EXPECT_NEAR(two.density.averages[cell], one.density.averages[cell % 16], 1e-13);
 }
 
+TEST(Evolution, LinearModesOfTheTorusGrowAtTheirRates) {
+  // Around the uniform state of period L: d/dt log(amplitude of exp(i k x)) = -k^2 (1/beta + What(k)/L); for
+  // the periodised W = -chi log|x| in one dimension What(k) = chi pi/|k|; for W = -K cos(x - y): K/2 - 1/beta
+  // at k = 1.
+  const double pi = std::numbers::pi, beta = 2.0;
+  const auto growth = [&](const Model& model, double k) {
+    const Grid grid = grid_on(model.domain, {128});
+    const auto amplitude = [&](const Density& density) {
+      double sum = 0.0;
+      for (std::size_t i = 0; i < 128; ++i) sum += density.averages[i] * std::cos(k * grid.center(0, i));
+      return sum;
+    };
+    const Density start = reference::density_of(
+        grid, [&](const std::vector<double>& x) { return 1.0 + 1e-5 * std::cos(k * x[0]); });
+    const State state = run_to(model, start, {.timestep = 0.002}, 0.1);
+    return std::log(amplitude(state.density) / amplitude(start)) / 0.1;
+  };
+  const Torus torus{{0.0}, {2.0 * pi}};
+  EXPECT_NEAR(growth(Model{torus, {}, {CosineInteraction{3.0}}, beta}, 1.0), 1.5 - 0.5, 1e-3);
+  for (const double k : {1.0, 3.0}) {
+    EXPECT_NEAR(growth(Model{torus, {}, {LogarithmicInteraction{1.5}}, beta}, k),
+                -k * k * (0.5 + 1.5 * pi / (k * 2.0 * pi)), 0.01);
+  }
+}
+
+TEST(Evolution, KeepsItsStructureInDiscAndBall) {
+  for (const std::size_t dimension : {2U, 3U}) {
+    const Model model{Ball{std::vector<double>(dimension, 0.5), 1.3},
+                      {QuadraticPotential{1.0}},
+                      {RieszInteraction{.exponent = 0.5, .strength = 0.4}},
+                      3.0};
+    const Grid grid = grid_on(model.domain, std::vector<std::size_t>(dimension, dimension == 2 ? 21 : 10));
+    const MeanField field(model, grid, {});
+    State state{.density = reference::density_of(grid, [](const std::vector<double>& x) {
+                  return 1.0 + 0.5 * std::sin(x[0] + 2.0 * x[1]);
+                })};
+    double previous = infinity;
+    run(field, state, {.tolerance = 1e-3}, Schedule::at({0.0, 4.0}), {},
+        [&](const Clock&) -> std::optional<RunStatus> {
+          EXPECT_NEAR(mass(state.density), 1.0, 1e-13);
+          EXPECT_GE(*std::min_element(state.density.averages.begin(), state.density.averages.end()), 0.0);
+          EXPECT_LE(state.diagnostics.energy.free_energy, previous + 1e-12);
+          previous = state.diagnostics.energy.free_energy;
+          return {};
+        });
+    EXPECT_LT(state.diagnostics.dissipation, 1e-5);
+    for (std::size_t cell = 0; cell < grid.cell_count(); ++cell) {
+      EXPECT_EQ(state.density.averages[cell] == 0.0, grid.volume_fractions[cell] == 0.0);
+    }
+    // Both schemes share the cut-cell semi-discretisation.
+    const Density start = reference::density_of(
+        grid, [](const std::vector<double>& x) { return 1.0 + 0.5 * std::sin(x[0] + 2.0 * x[1]); });
+    if (dimension == 2) {
+      const State implicit = run_to(model, start, {.tolerance = 1e-5}, 0.05);
+      const State explicit_state =
+          run_to(model, start, {.scheme = Scheme::MethodOfLines, .tolerance = 1e-4}, 0.05);
+      double distance = 0.0;
+      for (std::size_t cell = 0; cell < grid.cell_count(); ++cell) {
+        distance += std::abs(implicit.density.averages[cell] - explicit_state.density.averages[cell]) *
+                    grid.volume_fractions[cell] * grid.cell_volume();
+      }
+      EXPECT_LT(distance, 1e-5);
+    }
+  }
+}
+
 TEST(Evolution, SurvivesEmptyCellsUnderASteepPotential) {
   // beta times the potential drops by 700 per face; half of the cells are empty.
   const Grid grid{{0.0}, {1.0}, {16}};

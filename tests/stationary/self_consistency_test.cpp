@@ -182,6 +182,50 @@ TEST(SelfConsistency, DesaiZwanzigHasThreeBranchesBelowTheTransitionAndOneAbove)
   }
 }
 
+TEST(SelfConsistency, LogGasInTheDiscConvergesThroughCutCells) {
+  // W = -chi log r, beta = 1, g = -chi/4: rho = (1 - g)/(pi (1 - g + g r^2)^2). Staircase cells would give
+  // order 1.
+  for (const double chi : {2.0, -1.0}) {
+    const double g = -chi / 4.0;
+    std::vector<double> errors;
+    for (const std::size_t cells : {24U, 48U, 96U}) {
+      const Model model{Ball{{0.0, 0.0}, 1.0}, {}, {LogarithmicInteraction{chi}}, 1.0};
+      const Grid grid = grid_on(model.domain, {cells, cells});
+      const Result result = solve_from(model, uniform_on(grid));
+      double error = 0.0;
+      std::vector<double> x(2);
+      for (std::size_t cell = 0; cell < grid.cell_count(); ++cell) {
+        grid.cell_center(cell, x);
+        const double r2 = x[0] * x[0] + x[1] * x[1];
+        const double exact = (1.0 - g) / (std::numbers::pi * std::pow(1.0 - g + g * r2, 2.0));
+        error += std::abs(result.density.averages[cell] - exact) * grid.volume_fractions[cell] *
+                 grid.cell_volume();
+      }
+      errors.push_back(error);
+      const double exact = chi > 0.0 ? -0.928334561525 : -1.28168366849;
+      EXPECT_NEAR(result.energy.free_energy, exact, 2.0 / static_cast<double>(cells * cells));
+    }
+    EXPECT_GT(observed_order(errors), 1.85) << "chi = " << chi;
+    EXPECT_LT(errors.back(), 1.2e-4);
+  }
+}
+
+TEST(SelfConsistency, RepeatsItselfOnATorusOfAnySize) {
+  // A Gaussian attraction on a torus orders beyond its critical strength; twice the cells, the same state to
+  // O(h^2).
+  std::vector<double> energies;
+  for (const std::size_t cells : {31U, 62U, 124U}) {
+    const Grid grid{{0.0}, {2.0}, {cells}, true};
+    const Model model{Torus{{0.0}, {2.0}}, {}, {GaussianInteraction{-3.0, 0.3}}, 4.0};
+    const Result result = solve_from(model, density_of(grid, [](const std::vector<double>& x) {
+                                       return 1.0 + 0.3 * std::cos(std::numbers::pi * x[0]);
+                                     }));
+    energies.push_back(result.energy.free_energy);
+    EXPECT_LT(result.energy.free_energy, solve_from(model, uniform_on(grid)).energy.free_energy - 0.05);
+  }
+  EXPECT_NEAR(std::log2((energies[0] - energies[1]) / (energies[1] - energies[2])), 2.0, 0.2);
+}
+
 TEST(SelfConsistency, IsWhereTheEvolutionEnds) {
   const Grid grid{{-1.0, -1.0}, {1.0, 1.5}, {16, 20}};
   const Model model{Box{grid.lower, grid.upper},
