@@ -38,7 +38,9 @@ struct OneParticleSum::Implementation {
     function_values.resize(count_functions * particle_count);
   }
 
-  double& x(std::size_t particle, std::size_t k) { return positions[k * stride + particle]; }
+  double& x(std::size_t particle, std::size_t k) {
+    return positions[simd::Columns{.stride = stride, .dimension = dimension}.place(particle, k)];
+  }
 
   /// The sums += sign * what particle i at its present place adds to them.
   void count_in(std::size_t i, double sign) {

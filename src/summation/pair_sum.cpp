@@ -25,10 +25,13 @@ using simd::Range;
 /// tournaments), and no block appears twice in a round.
 class Tiling {
  public:
-  explicit Tiling(std::size_t particle_count) : particle_count_(particle_count) {
-    // About eight blocks give two threads work; longer rows than 1024 columns leave the first-level cache.
+  Tiling(std::size_t particle_count, std::size_t dimension) : particle_count_(particle_count) {
+    // About eight blocks give two threads work; a tile's positions and forces stay within the second-level
+    // cache.
     const std::size_t eighth = (particle_count + 8 * simd::padding - 1) / (8 * simd::padding) * simd::padding;
-    block_size_ = std::clamp<std::size_t>(eighth, 128, 1024);
+    const std::size_t largest =
+        std::clamp<std::size_t>(32768 / dimension / simd::padding * simd::padding, 64, 1024);
+    block_size_ = std::clamp<std::size_t>(eighth, std::min<std::size_t>(128, largest), largest);
     block_count_ = (particle_count + block_size_ - 1) / block_size_;
     seats_ = block_count_ + block_count_ % 2;
   }
@@ -62,16 +65,15 @@ double scalar_tile(const ExpressionInteraction& interaction, const Columns& c, R
     for (std::size_t j = rows.begin == cols.begin ? i + 1 : cols.begin; j < cols.end; ++j) {
       double squared = 0.0;
       for (std::size_t k = 0; k < c.dimension; ++k) {
-        const double difference = c.positions[k * c.stride + i] - c.positions[k * c.stride + j];
+        const double difference = c.positions[c.place(i, k)] - c.positions[c.place(j, k)];
         squared += difference * difference;
       }
       const RadialValue pair = radial(w, squared);
       energy.add(pair.value);
       for (std::size_t k = 0; k < c.dimension; ++k) {
-        const double felt =
-            pair.force_over_r * (c.positions[k * c.stride + i] - c.positions[k * c.stride + j]);
-        c.forces[k * c.stride + i] += felt;
-        c.forces[k * c.stride + j] -= felt;
+        const double felt = pair.force_over_r * (c.positions[c.place(i, k)] - c.positions[c.place(j, k)]);
+        c.forces[c.place(i, k)] += felt;
+        c.forces[c.place(j, k)] -= felt;
       }
     }
   }
@@ -82,10 +84,10 @@ double periodic_tile(const PeriodicTerm& term, const Columns& c, Range rows, Ran
   CompensatedSum energy;
   std::array<double, 3> point{}, force{};
   for (std::size_t i = rows.begin; i < rows.end; ++i) {
-    for (std::size_t k = 0; k < c.dimension; ++k) point[k] = c.positions[k * c.stride + i], force[k] = 0.0;
+    for (std::size_t k = 0; k < c.dimension; ++k) point[k] = c.positions[c.place(i, k)], force[k] = 0.0;
     energy.add(term.row(point.data(), c, rows.begin == cols.begin ? i + 1 : cols.begin, cols.end,
                         force.data(), true));
-    for (std::size_t k = 0; k < c.dimension; ++k) c.forces[k * c.stride + i] += force[k];
+    for (std::size_t k = 0; k < c.dimension; ++k) c.forces[c.place(i, k)] += force[k];
   }
   return energy.value();
 }
@@ -115,7 +117,7 @@ struct PairSum::Implementation {
         particle_count(count),
         dimension(rieszflow::dimension(model.domain)),
         options(wanted),
-        tiling(count),
+        tiling(count, dimension),
         workspaces(static_cast<std::size_t>(wanted.threads)) {}
 
   std::size_t stride() const { return (particle_count + simd::padding - 1) / simd::padding * simd::padding; }
@@ -126,11 +128,11 @@ struct PairSum::Implementation {
     const std::size_t n = particle_count, d = dimension;
     work.positions.assign(d * stride(), 0.0);
     work.forces.resize(d * stride());
+    const Columns columns{work.positions.data(), work.forces.data(), stride(), d};
     work.scratch.resize(dimension > 3 ? static_cast<std::size_t>(threads) * 4 * simd::padding * d : 0);
     for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t k = 0; k < d; ++k) work.positions[k * stride() + i] = positions[i * d + k];
+      for (std::size_t k = 0; k < d; ++k) work.positions[columns.place(i, k)] = positions[i * d + k];
     }
-    const Columns columns{work.positions.data(), work.forces.data(), stride(), d};
     const auto add_term = [&](double force_scale, double energy_scale, const auto& tile) {
       std::ranges::fill(work.forces, 0.0);
       CompensatedSum energy;
@@ -150,7 +152,7 @@ struct PairSum::Implementation {
       }
       const double scale = force_scale / static_cast<double>(n);
       for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t k = 0; k < d; ++k) forces[i * d + k] += scale * work.forces[k * stride() + i];
+        for (std::size_t k = 0; k < d; ++k) forces[i * d + k] += scale * work.forces[columns.place(i, k)];
       }
       return energy_scale * energy.value();
     };

@@ -20,6 +20,10 @@ RadialTerm radial_term(const RieszInteraction& w) {
                      : w.exponent == 2.0  ? RadialKind::InverseSquare
                      : w.exponent == -1.0 ? RadialKind::Distance
                                           : RadialKind::Power;
+  if (term.kernel.kind == RadialKind::Power) {
+    term.power = std::make_shared<simd::PowerTable>(0.5 * w.exponent + 1.0);
+    term.kernel.power = term.power.get();
+  }
   return term;
 }
 

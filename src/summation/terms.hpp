@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <vector>
 
 #include "model/model.hpp"
@@ -12,6 +13,7 @@ struct RadialTerm {
   simd::RadialKernel kernel;
   double force_scale = 1.0;
   double energy_scale = 1.0;
+  std::shared_ptr<const simd::PowerTable> power{};  ///< what kernel.power points to
 };
 
 /// A radial interaction on a torus: the nearest images by the inner loops, the rest by the model's

@@ -218,9 +218,9 @@ TEST(PairSum, CoincidentPairHasInfiniteEnergyNoForceAndSparesTheThirdParticle) {
         std::vector<double> pair(d, 0.0);
         add_force(w, first, third, pair);
         for (std::size_t k = 0; k < d; ++k) {
-          EXPECT_NEAR(sums.forces[k], pair[k] / 3.0, 1e-15) << name(w) << d;
-          EXPECT_NEAR(sums.forces[d + k], pair[k] / 3.0, 1e-15) << name(w) << d;
-          EXPECT_NEAR(sums.forces[2 * d + k], -2.0 * pair[k] / 3.0, 1e-15) << name(w) << d;
+          EXPECT_NEAR(sums.forces[k], pair[k] / 3.0, 1e-14) << name(w) << d;
+          EXPECT_NEAR(sums.forces[d + k], pair[k] / 3.0, 1e-14) << name(w) << d;
+          EXPECT_NEAR(sums.forces[2 * d + k], -2.0 * pair[k] / 3.0, 1e-14) << name(w) << d;
         }
       }
     }

@@ -8,6 +8,7 @@
 namespace {
 
 using rieszflow::simd::Columns;
+using rieszflow::simd::padding;
 using rieszflow::simd::RadialKernel;
 using rieszflow::simd::RadialKind;
 using rieszflow::simd::Range;
@@ -43,11 +44,12 @@ struct ProductEnergy {
 
 struct Logarithm {
   using Energy = ProductEnergy;
+  static constexpr bool rows_in_memory = false;
   explicit Logarithm(const RadialKernel&) {}
   template <int M, bool WithEnergy>
   RIESZFLOW_INLINE void evaluate(const Vec (&squared)[M], Vec (&force)[M], Energy& energy,
                                  const Int* present) const {
-    for (int m = 0; m < M; ++m) force[m] = squared[m] >= smallest_square ? 1.0 / squared[m] : Vec{};
+    for (int m = 0; m < M; ++m) force[m] = reciprocal<false>(squared[m], squared[m] >= smallest_square);
     if constexpr (WithEnergy) {
       Vec factor[M];
       for (int m = 0; m < M; ++m)
@@ -59,23 +61,34 @@ struct Logarithm {
       }
     }
   }
+  template <bool Fast>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
     const Int distinct = squared >= smallest_square;
-    force = distinct ? 1.0 / squared : Vec{};
+    force = reciprocal<Fast>(squared, distinct);
     value = distinct ? log2(squared) * 0.693147180559945309417 : broadcast(-__builtin_inf());
   }
   RIESZFLOW_INLINE static double finish(double log_of_squares) { return -0.5 * log_of_squares; }
 };
 
-/// The kernels whose energy is a plain sum: Derived::pair(squared, force, value) for one vector of pairs.
+/// The kernels whose energy is a plain sum: Derived::pair<Fast>(squared, force, value) for one vector of
+/// pairs. Fast: the variant that leaves the divider to the others of its group of four.
 template <class Derived>
 struct Summed {
   using Energy = PlainEnergy;
   template <int M, bool WithEnergy>
   RIESZFLOW_INLINE void evaluate(const Vec (&squared)[M], Vec (&force)[M], Energy& energy,
                                  const Int* present) const {
+    const Derived& kernel = *static_cast<const Derived*>(this);
     Vec value[M];
-    for (int m = 0; m < M; ++m) static_cast<const Derived*>(this)->pair(squared[m], force[m], value[m]);
+    if constexpr (M == 4) {
+      // Two of four by the divider, two by estimates: each alone would be the bottleneck.
+      kernel.template pair<false>(squared[0], force[0], value[0]);
+      kernel.template pair<true>(squared[1], force[1], value[1]);
+      kernel.template pair<false>(squared[2], force[2], value[2]);
+      kernel.template pair<true>(squared[3], force[3], value[3]);
+    } else {
+      for (int m = 0; m < M; ++m) kernel.template pair<false>(squared[m], force[m], value[m]);
+    }
     if constexpr (WithEnergy) {
       if (present) {
         for (int m = 0; m < M; ++m) value[m] = present[m] ? value[m] : Vec{};
@@ -87,46 +100,74 @@ struct Summed {
       }
     }
   }
+  /// True when the kernel's own constants fill the registers: the rows are then read from memory each time.
+  static constexpr bool rows_in_memory = false;
 };
 
 struct InverseFirst : Summed<InverseFirst> {
   explicit InverseFirst(const RadialKernel&) {}
+  static constexpr bool always_fast =
+      true;  // a root and a division take the divider longer than the whole group
+  template <bool Fast>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
-    value = 1.0 / square_root(squared);
-    force = squared >= smallest_square ? value * (value * value) : Vec{};
+    const Int distinct = squared >= smallest_square;
+    const Vec inverse = reciprocal_root<Fast>(squared, distinct);
+    force = inverse * (inverse * inverse);
+    value = distinct ? inverse : broadcast(__builtin_inf());
   }
   RIESZFLOW_INLINE static double finish(double sum) { return sum; }
 };
 
 struct InverseSquare : Summed<InverseSquare> {
   explicit InverseSquare(const RadialKernel&) {}
+  template <bool Fast>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
-    value = 1.0 / squared;
-    force = squared >= smallest_square ? value * value : Vec{};
+    const Int distinct = squared >= smallest_square;
+    const Vec inverse = reciprocal<Fast>(squared, distinct);
+    force = inverse * inverse;
+    value = distinct ? inverse : broadcast(__builtin_inf());
   }
   RIESZFLOW_INLINE static double finish(double sum) { return 0.5 * sum; }
 };
 
 struct Distance : Summed<Distance> {
   explicit Distance(const RadialKernel&) {}
+  template <bool Fast>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
-    value = square_root(squared);
-    force = squared >= smallest_square ? 1.0 / value : Vec{};
+    force = reciprocal_root<Fast>(squared, squared >= smallest_square);
+    value = squared * force;
   }
   RIESZFLOW_INLINE static double finish(double sum) { return -sum; }
 };
 
 struct Power : Summed<Power> {
+  static constexpr bool rows_in_memory = true;
+  const rieszflow::simd::PowerTable& table;
   double half_power, at_zero, inverse_exponent;
   explicit Power(const RadialKernel& kernel)
-      : half_power(-0.5 * kernel.exponent - 1.0),
+      : table(*kernel.power),
+        half_power(-0.5 * kernel.exponent - 1.0),
         at_zero(kernel.exponent > 0.0 ? __builtin_inf() : 0.0),
         inverse_exponent(1.0 / kernel.exponent) {}
+  RIESZFLOW_INLINE Vec power(Vec v) const {
+#if RIESZFLOW_AVX512
+    const Int b = bits(v);
+    const Vec m = from_bits((b & 0x000fffffffffffff) | 0x3ff0000000000000);
+    const Vec t = m * pick16(table.root, b >> 48) - 1.0;
+    Vec p = t * table.coefficients[8] + table.coefficients[7];
+    for (int k = 6; k >= 0; --k) p = p * t + table.coefficients[k];
+    const Vec scale = (pick16(table.scale, b >> 48) * pick8(table.low, b >> 52)) *
+                      (pick16(table.middle, b >> 55) * pick16(table.high, b >> 59));
+    return p * scale;
+#else
+    return exp2(half_power * log2(v));
+#endif
+  }
+  template <bool>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
-    const Vec power = exp2(half_power * log2(squared));
     const Int distinct = squared >= smallest_square;
-    force = distinct ? power : Vec{};
-    value = distinct ? power * squared : broadcast(at_zero);
+    force = distinct ? power(squared) : Vec{};
+    value = distinct ? force * squared : broadcast(at_zero);
   }
   RIESZFLOW_INLINE double finish(double sum) const { return sum * inverse_exponent; }
 };
@@ -135,6 +176,7 @@ struct Gaussian : Summed<Gaussian> {
   double rate;
   explicit Gaussian(const RadialKernel& kernel)
       : rate(-0.5 * 1.442695040888963407360 / (kernel.length * kernel.length)) {}
+  template <bool>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
     value = force = exp2(rate * squared);
   }
@@ -150,12 +192,13 @@ struct Morse : Summed<Morse> {
         attraction(kernel.attraction),
         attraction_rate(-1.442695040888963407360 / kernel.attraction_length),
         attraction_force(kernel.attraction / kernel.attraction_length) {}
+  template <bool Fast>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
-    const Vec r = square_root(squared);
+    const Vec inverse = reciprocal_root<Fast>(squared, squared >= smallest_square);
+    const Vec r = squared * inverse;
     const Vec repelled = exp2(repulsion_rate * r), attracted = exp2(attraction_rate * r);
     value = repulsion * repelled - attraction * attracted;
-    const Vec slope = repulsion_force * repelled - attraction_force * attracted;
-    force = squared >= smallest_square ? slope / r : Vec{};
+    force = (repulsion_force * repelled - attraction_force * attracted) * inverse;
   }
   RIESZFLOW_INLINE static double finish(double sum) { return sum; }
 };
@@ -201,6 +244,7 @@ RIESZFLOW_INLINE void strip(const Kernel& kernel, double softening, const Column
   }
   const std::size_t full = begin + (end - begin) / lanes * lanes;
   for (std::size_t j = begin; j < full; j += lanes) {
+    if constexpr (Kernel::rows_in_memory) asm volatile("" : "+m"(x));
     group<Kernel, D, M, WithEnergy, false, false>(kernel, softening, c, x, force, j, nullptr, energy);
   }
   if (full < end) {
@@ -275,42 +319,62 @@ double row(const Kernel& kernel, double softening, const Columns& c, std::size_t
   return kernel.finish(energy.value());
 }
 
-// Any dimension: the same sums in two passes over the coordinates, squared distances first. scratch: (M, d)
-// vectors.
+// Any dimension: M rows against V vectors of columns at once, in two passes over the coordinates, squared
+// distances first. A sum for a row lies in memory between the columns, (coordinate, row, lane) in `scratch`.
 
-template <class Kernel, int M, bool WithEnergy, bool Masked, bool OneSided>
-RIESZFLOW_INLINE void group_any(const Kernel& kernel, double softening, const Columns& c,
-                                const double* const (&x)[M], const std::size_t (&x_stride)[M], double* force,
-                                std::size_t j, const Int* present, typename Kernel::Energy& energy) {
-  Vec squared[M], over_r[M];
-  for (int m = 0; m < M; ++m) squared[m] = broadcast(softening);
-  for (std::size_t k = 0; k < c.dimension; ++k) {
-    const Vec column = load(c.positions + k * c.stride + j);
-    for (int m = 0; m < M; ++m) {
-      const Vec difference = x[m][k * x_stride[m]] - column;
-      squared[m] = difference * difference + squared[m];
-    }
-  }
-  kernel.template evaluate<M, WithEnergy>(squared, over_r, energy, Masked ? present : nullptr);
-  if constexpr (Masked) {
-    for (int m = 0; m < M; ++m) over_r[m] = present[m] ? over_r[m] : Vec{};
+template <class Kernel, int M, int V, bool WithEnergy, bool Masked, bool OneSided>
+RIESZFLOW_INLINE void group_any(const Kernel& kernel, double softening, const Columns& c, const double* row,
+                                std::size_t row_stride, double* scratch, std::size_t j, const Int* present,
+                                typename Kernel::Energy& energy) {
+  static_assert(!Masked || V == 1);
+  Vec squared[V][M], over_r[V][M];
+  const double* columns[V];
+  double* felt[V];
+  for (int v = 0; v < V; ++v) {
+    const std::size_t first = j + static_cast<std::size_t>(v * lanes);
+    const std::size_t at = (first / padding * c.dimension) * padding + first % padding;
+    columns[v] = c.positions + at;
+    felt[v] = c.forces + at;
+    for (int m = 0; m < M; ++m) squared[v][m] = broadcast(softening);
   }
   for (std::size_t k = 0; k < c.dimension; ++k) {
-    const Vec column = load(c.positions + k * c.stride + j);
-    Vec felt = OneSided ? Vec{} : load(c.forces + k * c.stride + j);
-    for (int m = 0; m < M; ++m) {
-      const Vec difference = x[m][k * x_stride[m]] - column;
-      double* const mine = force + (k * M + m) * lanes;
-      store(mine, load(mine) + over_r[m] * difference);
-      if constexpr (!OneSided) felt -= over_r[m] * difference;
+    for (int v = 0; v < V; ++v) {
+      const Vec column = load(columns[v] + k * padding);
+      for (int m = 0; m < M; ++m) {
+        const Vec difference = row[k * row_stride + m] - column;
+        squared[v][m] = difference * difference + squared[v][m];
+      }
     }
-    if constexpr (!OneSided) store(c.forces + k * c.stride + j, felt);
+  }
+  for (int v = 0; v < V; ++v) {
+    kernel.template evaluate<M, WithEnergy>(squared[v], over_r[v], energy, Masked ? present : nullptr);
+    if constexpr (Masked) {
+      for (int m = 0; m < M; ++m) over_r[v][m] = present[m] ? over_r[v][m] : Vec{};
+    }
+  }
+  for (std::size_t k = 0; k < c.dimension; ++k) {
+    Vec sum[M];
+    for (int m = 0; m < M; ++m) sum[m] = load(scratch + (k * M + m) * lanes);
+    for (int v = 0; v < V; ++v) {
+      const Vec column = load(columns[v] + k * padding);
+      Vec theirs = OneSided ? Vec{} : load(felt[v] + k * padding);
+      for (int m = 0; m < M; ++m) {
+        const Vec difference = row[k * row_stride + m] - column;
+        sum[m] += over_r[v][m] * difference;
+        if constexpr (!OneSided) theirs -= over_r[v][m] * difference;
+      }
+      if constexpr (!OneSided) store(felt[v] + k * padding, theirs);
+    }
+    for (int m = 0; m < M; ++m) store(scratch + (k * M + m) * lanes, sum[m]);
   }
 }
 
-template <int M>
-RIESZFLOW_INLINE void clear(double* scratch, std::size_t dimension) {
-  for (std::size_t n = 0; n < dimension * M * lanes; ++n) scratch[n] = 0.0;
+RIESZFLOW_INLINE std::size_t block_place(const Columns& c, std::size_t i) {
+  return (i / padding * c.dimension) * padding + i % padding;
+}
+
+RIESZFLOW_INLINE void clear(double* scratch, std::size_t count) {
+  for (std::size_t n = 0; n < count; ++n) scratch[n] = 0.0;
 }
 
 template <class Kernel, int M, bool WithEnergy>
@@ -318,24 +382,42 @@ RIESZFLOW_INLINE void strip_any(const Kernel& kernel, double softening, const Co
                                 std::size_t begin, std::size_t end, double* scratch,
                                 typename Kernel::Energy& energy) {
   if (begin >= end) return;
-  const double* x[M];
-  std::size_t x_stride[M];
-  for (int m = 0; m < M; ++m) x[m] = c.positions + i + m, x_stride[m] = c.stride;
-  clear<M>(scratch, c.dimension);
+  constexpr int V = 4;
+  const double* const row = c.positions + block_place(c, i);
+  clear(scratch, c.dimension * M * lanes);
   const std::size_t full = begin + (end - begin) / lanes * lanes;
-  for (std::size_t j = begin; j < full; j += lanes) {
-    group_any<Kernel, M, WithEnergy, false, false>(kernel, softening, c, x, x_stride, scratch, j, nullptr,
-                                                   energy);
+  std::size_t j = begin;
+  for (; j + V * lanes <= full; j += V * lanes) {
+    group_any<Kernel, M, V, WithEnergy, false, false>(kernel, softening, c, row, padding, scratch, j, nullptr,
+                                                      energy);
+  }
+  for (; j < full; j += lanes) {
+    group_any<Kernel, M, 1, WithEnergy, false, false>(kernel, softening, c, row, padding, scratch, j, nullptr,
+                                                      energy);
   }
   if (full < end) {
     Int present[M];
     for (int m = 0; m < M; ++m) present[m] = lane_numbers() < static_cast<std::int64_t>(end - full);
-    group_any<Kernel, M, WithEnergy, true, false>(kernel, softening, c, x, x_stride, scratch, full, present,
-                                                  energy);
+    group_any<Kernel, M, 1, WithEnergy, true, false>(kernel, softening, c, row, padding, scratch, full,
+                                                     present, energy);
   }
+  double* const mine = c.forces + block_place(c, i);
   for (std::size_t k = 0; k < c.dimension; ++k) {
-    for (int m = 0; m < M; ++m) c.forces[k * c.stride + i + m] += total(load(scratch + (k * M + m) * lanes));
+    for (int m = 0; m < M; ++m) mine[k * padding + m] += total(load(scratch + (k * M + m) * lanes));
   }
+}
+
+/// One row against the lanes [j, j + lanes) without `skip` and what lies past `end`; adds to scratch.
+template <class Kernel, bool WithEnergy>
+RIESZFLOW_INLINE void own_lanes_any(const Kernel& kernel, double softening, const Columns& c,
+                                    const double* row, std::size_t row_stride, std::size_t skip,
+                                    std::size_t j, std::size_t end, double* scratch,
+                                    typename Kernel::Energy& energy) {
+  const Int lane = lane_numbers() + static_cast<std::int64_t>(j);
+  const Int present[1] = {(lane < static_cast<std::int64_t>(end)) &
+                          (lane != static_cast<std::int64_t>(skip))};
+  group_any<Kernel, 1, 1, WithEnergy, true, true>(kernel, softening, c, row, row_stride, scratch, j, present,
+                                                  energy);
 }
 
 template <class Kernel, bool WithEnergy>
@@ -357,17 +439,12 @@ double tile_any(const Kernel& kernel, double softening, const Columns& c, Range 
   }
   if (diagonal) {
     for (i = rows.begin; i < rows.end; ++i) {
-      const double* const x[1] = {c.positions + i};
-      const std::size_t x_stride[1] = {c.stride};
-      const std::size_t j = i / lanes * lanes;
-      const Int lane = lane_numbers() + static_cast<std::int64_t>(j);
-      const Int present[1] = {(lane < static_cast<std::int64_t>(rows.end)) &
-                              (lane != static_cast<std::int64_t>(i))};
-      clear<1>(scratch, c.dimension);
-      group_any<Kernel, 1, WithEnergy, true, true>(kernel, softening, c, x, x_stride, scratch, j, present,
-                                                   twice);
+      clear(scratch, c.dimension * lanes);
+      const std::size_t place = block_place(c, i);
+      own_lanes_any<Kernel, WithEnergy>(kernel, softening, c, c.positions + place, padding, i,
+                                        i / lanes * lanes, rows.end, scratch, twice);
       for (std::size_t k = 0; k < c.dimension; ++k) {
-        c.forces[k * c.stride + i] += total(load(scratch + k * lanes));
+        c.forces[place + k * padding] += total(load(scratch + k * lanes));
       }
     }
   }
@@ -379,17 +456,12 @@ template <class Kernel>
 double row_any(const Kernel& kernel, double softening, const Columns& c, std::size_t count, std::size_t skip,
                const double* point, double* force, double* scratch) {
   typename Kernel::Energy energy;
-  const double* const x[1] = {point};
-  const std::size_t x_stride[1] = {1};
-  clear<1>(scratch, c.dimension);
+  clear(scratch, c.dimension * lanes);
   for (std::size_t j = 0; j < count; j += lanes) {
     if (j + lanes <= count && (skip < j || skip >= j + lanes)) {
-      group_any<Kernel, 1, true, false, true>(kernel, softening, c, x, x_stride, scratch, j, nullptr, energy);
+      group_any<Kernel, 1, 1, true, false, true>(kernel, softening, c, point, 1, scratch, j, nullptr, energy);
     } else {
-      const Int lane = lane_numbers() + static_cast<std::int64_t>(j);
-      const Int present[1] = {(lane < static_cast<std::int64_t>(count)) &
-                              (lane != static_cast<std::int64_t>(skip))};
-      group_any<Kernel, 1, true, true, true>(kernel, softening, c, x, x_stride, scratch, j, present, energy);
+      own_lanes_any<Kernel, true>(kernel, softening, c, point, 1, skip, j, count, scratch, energy);
     }
   }
   for (std::size_t k = 0; k < c.dimension; ++k) force[k] = total(load(scratch + k * lanes));
@@ -434,7 +506,7 @@ void pointwise_of(const RadialKernel& parameters, std::size_t count, const doubl
   const double scale = kernel.finish(1.0);
   for (std::size_t j = 0; j < count; j += lanes) {
     Vec force, sum;
-    kernel.pair(load(squared + j) + parameters.softening_squared, force, sum);
+    kernel.template pair<false>(load(squared + j) + parameters.softening_squared, force, sum);
     if (force_over_r) store(force_over_r + j, force);
     if (value) store(value + j, scale * sum);
   }

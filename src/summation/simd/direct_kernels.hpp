@@ -15,24 +15,42 @@ enum class RadialKind {
   Morse,          ///< repulsion exp(-r/repulsion_length) - attraction exp(-r/attraction_length)
 };
 
+/// x^-a of any normal x without logarithm and exponential: x = 2^e m with m in [1, 2), k the top four bits of
+/// m, t = m root[k] - 1 with |t| < 1/32, and
+///     x^-a = polynomial(t) scale[k] low[e & 7] middle[(e >> 3) & 15] high[e >> 7],   e biased, 11 bits: the
+///     whole range.
+/// Each table fits vector registers. Relative error below 4e-15.
+struct PowerTable {
+  static constexpr int degree = 8;
+  double root[16], scale[16], low[8], middle[16], high[16];
+  double coefficients[degree + 1];  ///< of (1 + t)^-a, interpolated at Chebyshev nodes
+  explicit PowerTable(double a);
+};
+
 struct RadialKernel {
   RadialKind kind = RadialKind::Logarithm;
   double softening_squared = 0.0;
-  double exponent = 0.0;                                                                      ///< s of Power
-  double length = 1.0;                                                                        ///< of Gaussian
+  double exponent = 0.0;              ///< s of Power
+  const PowerTable* power = nullptr;  ///< of x^-(s/2+1), for Power
+  double length = 1.0;                ///< of Gaussian
   double repulsion = 0.0, repulsion_length = 1.0, attraction = 0.0, attraction_length = 1.0;  ///< of Morse
 };
 
-/// One replica, coordinate by coordinate: x_k of particle i is positions[k * stride + i]. `stride` is a
-/// multiple of `padding` and at least the particle count; what lies past the count is finite and is never a
-/// particle.
+/// One replica, laid out for vectors of particles: up to three dimensions coordinate by coordinate, above in
+/// blocks of `padding` particles, each coordinate by coordinate. `stride` is a multiple of `padding` and at
+/// least the particle count; what lies past the count is finite and is never a particle.
+constexpr std::size_t padding = 8;
 struct Columns {
-  const double* positions = nullptr;
-  double* forces = nullptr;  ///< the same layout
+  const double* positions = nullptr;  ///< (dimension * stride), ordered by place()
+  double* forces = nullptr;           ///< the same order
   std::size_t stride = 0;
   std::size_t dimension = 0;
+
+  std::size_t place(std::size_t particle, std::size_t k) const {
+    return dimension <= 3 ? k * stride + particle
+                          : (particle / padding * dimension + k) * padding + particle % padding;
+  }
 };
-constexpr std::size_t padding = 8;
 
 /// Particles [begin, end); begin is a multiple of `padding`.
 struct Range {

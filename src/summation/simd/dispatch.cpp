@@ -1,6 +1,37 @@
+#include <cmath>
+#include <numbers>
+
 #include "summation/simd/direct_kernels.hpp"
 
 namespace rieszflow::simd {
+
+PowerTable::PowerTable(double a) {
+  for (int k = 0; k < 16; ++k) {
+    root[k] = 2.0 / (2.0 + (2.0 * k + 1.0) / 16.0);
+    scale[k] = std::pow(root[k], a);
+    middle[k] = std::exp2(-8.0 * k * a);
+    high[k] = std::exp2((1023.0 - 128.0 * k) * a);
+  }
+  for (int k = 0; k < 8; ++k) low[k] = std::exp2(-k * a);
+  // Newton's divided differences at Chebyshev nodes of |t| <= 1/33, expanded into powers of t.
+  constexpr int n = degree + 1;
+  long double node[n], difference[n], power[n] = {}, basis[n] = {1.0L};
+  for (int i = 0; i < n; ++i) {
+    node[i] = std::cos(std::numbers::pi_v<long double> * (2 * i + 1) / (2 * n)) / 33.0L;
+    difference[i] = std::pow(1.0L + node[i], static_cast<long double>(-a));
+  }
+  for (int order = 1; order < n; ++order) {
+    for (int i = n - 1; i >= order; --i) {
+      difference[i] = (difference[i] - difference[i - 1]) / (node[i] - node[i - order]);
+    }
+  }
+  for (int i = 0; i < n; ++i) {
+    for (int k = 0; k <= i; ++k) power[k] += difference[i] * basis[k];
+    for (int k = i + 1; k > 0 && i + 1 < n; --k) basis[k] = basis[k - 1] - node[i] * basis[k];
+    basis[0] *= -node[i];
+  }
+  for (int k = 0; k < n; ++k) coefficients[k] = static_cast<double>(power[k]);
+}
 
 extern const DirectKernels x86_64_v4, x86_64_v3, baseline;
 
