@@ -24,8 +24,8 @@ struct Point {
 /// The self-consistency map on one grid.
 class Map {
  public:
-  explicit Map(const MeanField& field)
-      : field_(field), beta_(field.model().inverse_temperature), work_(field.grid().cell_count()) {
+  Map(const MeanField& field, const GridFunctional* extra)
+      : field_(field), extra_(extra), beta_(field.model().inverse_temperature), work_(field.grid().cell_count()) {
     const std::span<const double> volumes = field.volumes();
     volumes_.assign(volumes.begin(), volumes.end());
     if (volumes_.empty()) volumes_.assign(work_.size(), field.grid().cell_volume());
@@ -50,7 +50,12 @@ class Map {
 
   /// V + W*rho; returns the interaction energy.
   double effective_potential(std::span<const double> averages, std::span<double> out) const {
-    const double energy = field_.interaction_potential(averages, out);
+    double energy = field_.interaction_potential(averages, out);
+    if (extra_ != nullptr) {
+      variation_.resize(out.size());
+      energy += extra_->value(averages, variation_);
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] += variation_[i];
+    }
     const std::span<const double> external = field_.external_potential();
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += external[i];
     return energy;
@@ -77,6 +82,8 @@ class Map {
 
  private:
   const MeanField& field_;
+  const GridFunctional* extra_;
+  mutable std::vector<double> variation_;
   double beta_;
   std::vector<double> volumes_;
   std::vector<double> work_;
@@ -122,13 +129,11 @@ std::vector<double> accelerated(const Point& point, const std::deque<Difference>
   return next;
 }
 
-}  // namespace
-
-Result solve(const MeanField& field, const Density& start, const Options& options) {
+Result solved(const MeanField& field, const Density& start, const Options& options, const GridFunctional* extra) {
   expects(start.averages.size() == field.grid().cell_count(), "the start lives on the grid of the field");
   const double beta = field.model().inverse_temperature;
   expects(std::isfinite(beta), "a finite inverse temperature");
-  Map map(field);
+  Map map(field, extra);
   const std::vector<double>& volumes = map.volumes();
   const std::size_t size = start.averages.size();
 
@@ -203,6 +208,16 @@ Result solve(const MeanField& field, const Density& start, const Options& option
   }
   result.chemical_potential = sum.value();
   return result;
+}
+
+}  // namespace
+
+Result solve(const MeanField& field, const Density& start, const Options& options) {
+  return solved(field, start, options, nullptr);
+}
+
+Result solve(const MeanField& field, const Density& start, const Options& options, const GridFunctional& extra) {
+  return solved(field, start, options, &extra);
 }
 
 }  // namespace rieszflow::stationary

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "model/density.hpp"
+#include "model/functional.hpp"
 #include "model/mean_field.hpp"
 #include "solvers/observer.hpp"
 
@@ -25,5 +26,8 @@ struct Result {
 
 /// Fixed point of (7) by Anderson-accelerated damped iteration from `start`.
 Result solve(const MeanField& field, const Density& start, const Options& options);
+/// The same for F plus a functional of the density, prepared on the field's grid: a tilt or a constraint. `energy` and
+/// `chemical_potential` then include it.
+Result solve(const MeanField& field, const Density& start, const Options& options, const GridFunctional& extra);
 
 }  // namespace rieszflow::stationary
