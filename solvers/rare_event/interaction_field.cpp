@@ -113,20 +113,12 @@ std::optional<std::string> InteractionField::refusal(const Model& model) {
   for (const auto& functional : model.functionals) {
     if (functional->is_stochastic()) return "a functional on mini-batches has no Gibbs law: use all the data";
   }
-  if (!std::holds_alternative<Torus>(model.domain)) return {};
-  for (const Interaction& interaction : model.interactions) {
-    const auto* logarithm = std::get_if<LogarithmicInteraction>(&interaction);
-    const bool chord = logarithm != nullptr && logarithm->softening == 0.0 && dimension(model.domain) == 1;
-    if (!chord && !std::holds_alternative<CosineInteraction>(interaction) &&
-        !std::holds_alternative<LowRankInteraction>(interaction)) {
-      return "on a torus the Gibbs sampler knows cosine and low_rank interactions and, in d = 1, log without softening";
-    }
-  }
   return {};
 }
 
 InteractionField::InteractionField(const Model& model, std::size_t particle_count)
-    : particle_count_(particle_count),
+    : domain_(model.domain),
+      particle_count_(particle_count),
       dimension_(dimension(model.domain)),
       embedded_(dimension_),
       positions_(particle_count * dimension_),
@@ -135,8 +127,17 @@ InteractionField::InteractionField(const Model& model, std::size_t particle_coun
       sum_sin_(dimension_) {
   expects(!refusal(model), "a model that the Gibbs sampler can sample");
   const auto* torus = std::get_if<Torus>(&model.domain);
+  const auto chord = [&](const Interaction& interaction) {
+    const auto* w = std::get_if<LogarithmicInteraction>(&interaction);
+    return torus != nullptr && dimension_ == 1 && w != nullptr && w->softening == 0.0;
+  };
   for (const Interaction& interaction : model.interactions) {
     present_ = true;
+    if (torus != nullptr && is_radial(interaction) && !chord(interaction)) {
+      kernels_.push_back({.kind = Kernel::Kind::Periodic,
+                          .periodic = std::make_shared<const PeriodicKernel>(*torus, interaction)});
+      continue;
+    }
     std::visit(
         [&]<class W>(const W& w) {
           if constexpr (std::is_same_v<W, QuadraticInteraction>) {
@@ -180,6 +181,13 @@ void InteractionField::low_rank_values(std::span<const double> point, std::span<
   for (const LowRankInteraction& term : low_rank_) {
     for (const auto& function : term.functions) out[k++] = (*function)(point);
   }
+}
+
+double InteractionField::periodic_value(const Kernel& kernel, std::size_t particle, std::span<const double> point) const {
+  double difference[3];
+  const std::span<double> displaced(difference, dimension_);
+  displacement(domain_, point, {positions_.data() + particle * dimension_, dimension_}, displaced);
+  return kernel.periodic->value(displaced);
 }
 
 void InteractionField::assign(std::span<const double> positions) {
@@ -240,6 +248,11 @@ double InteractionField::difference(std::size_t particle, std::span<const double
           case Kernel::Kind::Power:
             sum += kernel.strength / kernel.exponent *
                    difference_of_powers(q, p, count, a, -0.5 * kernel.exponent);
+            break;
+          case Kernel::Kind::Periodic:
+            for (std::size_t j = first; j < first + count; ++j) {
+              if (j != particle) sum += periodic_value(kernel, j, point) - periodic_value(kernel, j, old);
+            }
             break;
           case Kernel::Kind::General:
             for (std::size_t j = 0; j < count; ++j) {
@@ -326,6 +339,9 @@ double InteractionField::energy() const {
             break;
           case Kernel::Kind::Power:
             sum += kernel.strength / kernel.exponent * std::pow(q + a, -0.5 * kernel.exponent);
+            break;
+          case Kernel::Kind::Periodic:
+            sum += periodic_value(kernel, j, {positions_.data() + i * dimension_, dimension_});
             break;
           case Kernel::Kind::General:
             sum += radial(kernel.interaction, q).value;

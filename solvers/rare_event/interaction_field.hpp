@@ -1,11 +1,13 @@
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "model/model.hpp"
+#include "model/periodic_kernel.hpp"
 
 namespace rieszflow::rare_event {
 
@@ -14,11 +16,11 @@ namespace rieszflow::rare_event {
 /// cosine W, O(K) for low rank W, which act through running sums.
 ///
 /// The log kernel multiplies squared distances and takes one logarithm per move. On a one-dimensional torus it is
-/// -strength log(2 |sin(pi r / L)|), the chord of the circle on which the particles are put.
+/// -strength log(2 |sin(pi r / L)|), the chord of the circle on which the particles are put; other kernels on a torus are
+/// those of PeriodicKernel, one pair at a time.
 class InteractionField {
  public:
-  /// Why this model cannot be sampled here, as a sentence for the user: a torus with a kernel other than cosine, low
-  /// rank or, in d = 1, the unsoftened log; a mini-batch functional; beta = inf.
+  /// Why this model cannot be sampled here, as a sentence for the user: a mini-batch functional; beta = inf.
   static std::optional<std::string> refusal(const Model& model);
 
   InteractionField(const Model& model, std::size_t particle_count);
@@ -36,15 +38,19 @@ class InteractionField {
 
  private:
   struct Kernel {
-    enum class Kind { Logarithm, Power, General } kind = Kind::General;
+    enum class Kind { Logarithm, Power, General, Periodic } kind = Kind::General;
     double strength = 0.0;   ///< of log; of r^-s / s
     double exponent = 0.0;   ///< s
     double softening_squared = 0.0;
     Interaction interaction{};  ///< General
+    std::shared_ptr<const PeriodicKernel> periodic{};
   };
   void embed(std::span<const double> point, std::span<double> out) const;
   void low_rank_values(std::span<const double> point, std::span<double> out) const;
 
+  double periodic_value(const Kernel& kernel, std::size_t particle, std::span<const double> point) const;
+
+  Domain domain_;
   std::size_t particle_count_;
   std::size_t dimension_;
   bool present_ = false;

@@ -42,12 +42,12 @@ std::vector<Result> minimisers(const MeanField& field, const Observable& observa
 
 struct RatePoint {
   RunStatus status = RunStatus::Completed;
-  std::string message;
+  std::string message{};
   double level = 0.0;  ///< a
   double rate = 0.0;   ///< I(a) >= 0
   double tilt = 0.0;   ///< Lagrange multiplier: dI/da
   bool constrained = false;  ///< the tilt alone does not reach the level: I is not convex there
-  Density density;     ///< the minimiser under the constraint
+  Density density{};   ///< the minimiser under the constraint
 };
 
 /// I(a) = inf { beta (F[rho] - min F) : g(rho) = a }.
