@@ -10,6 +10,7 @@
 #include <complex>
 #include <cstring>
 #include <mutex>
+#include <numbers>
 
 #include "core/expects.hpp"
 
@@ -60,11 +61,189 @@ std::size_t fast_length(std::size_t least) {
 
 constexpr std::size_t lanes = 8;  ///< columns transformed together: two cache lines
 
+/// values *= weights.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+void multiply(Complex* values, const double* weights, std::size_t count) {
+  auto* parts = reinterpret_cast<double*>(values);
+  for (std::size_t k = 0; k < count; ++k) {
+    parts[2 * k] *= weights[k];
+    parts[2 * k + 1] *= weights[k];
+  }
+}
+
+/// Two real columns transformed as one complex, z = x0 + i x1: here `lanes` such pairs at the wavenumbers k
+/// (z) and -k (y). out (pair, column) = twice the transforms of x0 and x1 at k, times the twiddle factors.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+void split_and_twist(const double* z, const double* y, const double* __restrict twiddle, double* __restrict out) {
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const double a = z[2 * l], b = z[2 * l + 1], c = y[2 * l], d = y[2 * l + 1];
+    const double real0 = a + c, imaginary0 = b - d, real1 = b + d, imaginary1 = c - a;
+    const double* t = twiddle + 4 * l;
+    out[4 * l] = real0 * t[0] - imaginary0 * t[1];
+    out[4 * l + 1] = real0 * t[1] + imaginary0 * t[0];
+    out[4 * l + 2] = real1 * t[2] - imaginary1 * t[3];
+    out[4 * l + 3] = real1 * t[3] + imaginary1 * t[2];
+  }
+}
+
+/// The way back: z(k) and z(-k) from the transforms of x0 and x1 at k times the conjugate twiddle factors.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+__attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+void untwist_and_merge(const double* __restrict in, const double* __restrict twiddle, double* __restrict y,
+                       double* __restrict z) {
+  for (std::size_t l = 0; l < lanes; ++l) {
+    const double* v = in + 4 * l;
+    const double* t = twiddle + 4 * l;
+    const double real0 = v[0] * t[0] + v[1] * t[1], imaginary0 = v[1] * t[0] - v[0] * t[1];
+    const double real1 = v[2] * t[2] + v[3] * t[3], imaginary1 = v[3] * t[2] - v[2] * t[3];
+    y[2 * l] = real0 + imaginary1;
+    y[2 * l + 1] = real1 - imaginary0;
+    z[2 * l] = real0 - imaginary1;
+    z[2 * l + 1] = imaginary0 + real1;
+  }
+}
+
+/// Linear convolution of a long line of n cells as a matrix x[j1 * columns + j2], `rows` * columns >= 2n - 1,
+/// of which the lower half of the rows is zero: transforms along j1 (two real columns as one complex),
+/// twiddle factors, transforms along j2, the kernel, and back. Wavenumbers k1 <= rows/2 suffice: the input is
+/// real. Each transform stays in cache.
+class LongLine {
+ public:
+  static constexpr std::size_t width = 2 * lanes;  ///< real columns transformed together
+
+  LongLine(std::size_t count, std::span<const double> weights, int threads)
+      : count_(count), threads_(threads) {
+    rows_ = 64;
+    while (rows_ * rows_ < count) rows_ *= 2;
+    half_ = rows_ / 2 + 1;
+    for (columns_ = width; rows_ * columns_ < 2 * count - 1 || !is_smooth(columns_);) columns_ += width;
+    matrix_ = aligned_array<Complex>(half_ * columns_);
+    twiddle_ = aligned_array<Complex>(half_ * columns_);
+    const double unit = -2.0 * std::numbers::pi / static_cast<double>(rows_ * columns_);
+    for (std::size_t k = 0; k < half_; ++k) {
+      for (std::size_t j = 0; j < columns_; ++j) {
+        twiddle_[k * columns_ + j] = std::polar(1.0, unit * static_cast<double>(k * j));
+      }
+    }
+    for (int t = 0; t < threads_; ++t) buffers_.push_back(aligned_array<Complex>((rows_ + 1) * lanes));
+    {
+      const std::lock_guard lock(planner());
+      const int n = static_cast<int>(rows_), m = static_cast<int>(columns_), many = static_cast<int>(lanes);
+      fftw_complex* buffer = raw(buffers_[0].get());
+      const auto columns = [&](int sign) {
+        return fftw_plan_many_dft(1, &n, many, buffer, nullptr, many, 1, buffer, nullptr, many, 1, sign,
+                                  FFTW_ESTIMATE);
+      };
+      down_.reset(columns(FFTW_FORWARD));
+      up_.reset(columns(FFTW_BACKWARD));
+      across_.reset(fftw_plan_dft_1d(m, raw(matrix_.get()), raw(matrix_.get()), FFTW_FORWARD, FFTW_ESTIMATE));
+      back_.reset(fftw_plan_dft_1d(m, raw(matrix_.get()), raw(matrix_.get()), FFTW_BACKWARD, FFTW_ESTIMATE));
+    }
+    // The kernel's transform by the same steps, from the even sequence of the whole length: real.
+    std::vector<double> even(rows_ * columns_, 0.0);
+    for (std::size_t k = 0; k < count; ++k) {
+      even[k] = weights[k];
+      if (k > 0) even[even.size() - k] = weights[k];
+    }
+    for (std::size_t block = 0; block < columns_ / width; ++block)
+      transform_columns(even.data(), even.size(), block, 0);
+    spectrum_.resize(half_ * columns_);
+    const double scale = 0.25 / static_cast<double>(rows_ * columns_);  // two transforms carry a factor 2
+    for (std::size_t k = 0; k < half_; ++k) {
+      Complex* row = matrix_.get() + k * columns_;
+      fftw_execute_dft(across_.get(), raw(row), raw(row));
+      for (std::size_t j = 0; j < columns_; ++j) spectrum_[k * columns_ + j] = row[j].real() * scale;
+    }
+  }
+
+  static bool suits(std::size_t count) { return count >= 8192; }
+
+  void operator()(const double* in, double* out) {
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+    {
+      int thread = 0;
+#ifdef _OPENMP
+      thread = threads_ > 1 ? omp_get_thread_num() : 0;
+#endif
+#pragma omp for schedule(static)
+      for (std::size_t block = 0; block < columns_ / width; ++block)
+        transform_columns(in, count_, block, thread);
+#pragma omp for schedule(static)
+      for (std::size_t k = 0; k < half_; ++k) {
+        Complex* row = matrix_.get() + k * columns_;
+        fftw_execute_dft(across_.get(), raw(row), raw(row));
+        multiply(row, spectrum_.data() + k * columns_, columns_);
+        fftw_execute_dft(back_.get(), raw(row), raw(row));
+      }
+#pragma omp for schedule(static)
+      for (std::size_t block = 0; block < columns_ / width; ++block) {
+        const std::size_t first = block * width;
+        Complex* buffer = buffers_[thread].get();
+        for (std::size_t k = 0; k < half_; ++k) {
+          // At k = 0 and rows/2 the mirror is the row itself: it goes to the spare row behind the buffer.
+          const std::size_t mirror = k == 0 || 2 * k == rows_ ? rows_ : rows_ - k;
+          untwist_and_merge(parts(matrix_.get() + k * columns_ + first),
+                            parts(twiddle_.get() + k * columns_ + first), parts(buffer + mirror * lanes),
+                            parts(buffer + k * lanes));
+        }
+        fftw_execute_dft(up_.get(), raw(buffer), raw(buffer));
+        const double* columns = parts(buffer);
+        for (std::size_t start = first, j = 0; start < count_; start += columns_, ++j) {
+          std::copy_n(columns + j * width, std::min(width, count_ - start), out + start);
+        }
+      }
+    }
+  }
+
+ private:
+  static bool is_smooth(std::size_t length) {
+    for (const std::size_t prime : {2, 3, 5, 7}) {
+      while (length % prime == 0) length /= prime;
+    }
+    return length == 1;
+  }
+
+  static double* parts(Complex* values) { return reinterpret_cast<double*>(values); }
+
+  void transform_columns(const double* in, std::size_t size, std::size_t block, int thread) {
+    const std::size_t first = block * width;
+    Complex* buffer = buffers_[thread].get();
+    double* columns = parts(buffer);
+    std::size_t j = 0;
+    for (std::size_t start = first; start < size; start += columns_, ++j) {
+      const std::size_t present = std::min(width, size - start);
+      std::copy_n(in + start, present, columns + j * width);
+      std::fill(columns + j * width + present, columns + (j + 1) * width, 0.0);
+    }
+    std::fill(columns + j * width, columns + rows_ * width, 0.0);
+    fftw_execute_dft(down_.get(), raw(buffer), raw(buffer));
+    for (std::size_t k = 0; k < half_; ++k) {
+      const std::size_t mirror = k == 0 ? 0 : rows_ - k;
+      split_and_twist(parts(buffer + k * lanes), parts(buffer + mirror * lanes),
+                      parts(twiddle_.get() + k * columns_ + first),
+                      parts(matrix_.get() + k * columns_ + first));
+    }
+  }
+
+  std::size_t count_, rows_ = 0, half_ = 0, columns_ = 0;
+  int threads_;
+  AlignedArray<Complex> matrix_, twiddle_;
+  std::vector<double> spectrum_;
+  std::vector<AlignedArray<Complex>> buffers_;  ///< (thread)
+  Plan down_, up_, across_, back_;
+};
+
 }  // namespace
 
 /// The last axis is transformed row by row (real to complex); the others, for `lanes` columns at a time, in
 /// buffers that stay in cache. Arrays hold no padded rows, only padded lines in the buffers.
 struct EvenConvolution::Implementation {
+  std::unique_ptr<LongLine> line;  ///< long one-dimensional arrays; nothing else is then used
   std::size_t dimension = 0;
   std::array<std::size_t, 3> count{1, 1,
                                    1};  ///< cells; axes are counted from the left, missing ones have length 1
@@ -148,6 +327,11 @@ EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<
     offset_product *= offsets.back();
   }
   expects(weights.size() == offset_product, "one weight per offset");
+  if (counts.size() == 1 && kind == Kind::Linear && LongLine::suits(counts[0])) {
+    self.line = std::make_unique<LongLine>(counts[0], weights,
+                                           counts[0] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1);
+    return;
+  }
   self.row_count = self.count[0] * self.count[1];
   self.row_stride = (self.half[2] + lanes - 1) / lanes * lanes;
   self.threads = self.row_count * self.count[2] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1;
@@ -251,6 +435,11 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
 
 void EvenConvolution::operator()(std::span<const double> in, std::span<double> out) const {
   const Implementation& self = *implementation_;
+  if (self.line) {
+    expects(in.size() == self.count[2] && out.size() == in.size(), "one value per cell");
+    (*self.line)(in.data(), out.data());
+    return;
+  }
   const std::size_t n = self.count[2], rows = self.row_count, stride = self.row_stride;
   expects(in.size() == rows * n && out.size() == rows * n, "one value per cell");
 

@@ -96,6 +96,26 @@ TEST(MeanField, EqualsTheDirectSumOnEveryKindOfGrid) {
   }
 }
 
+TEST(MeanField, EqualsTheDirectSumOnLongLines) {
+  // Long enough for the four-step transform; a few rows of the direct sum.
+  for (const std::size_t cells : {8192U, 10007U, 20000U}) {
+    const Grid grid = grid_of({cells}, {3.0});
+    const Interaction interaction = RieszInteraction{.exponent = 0.5};
+    const MeanField field(Model{Box{grid.lower, grid.upper}, {}, {interaction}, 1.0}, grid, {});
+    const std::vector<double> averages = random_averages(cells, 17);
+    const std::vector<double> weights =
+        galerkin_weights(interaction, std::vector{grid.spacing(0)}, grid.cells);
+    std::vector<double> out(cells);
+    field.interaction_potential(averages, out);
+    for (const std::size_t i : {std::size_t{0}, cells / 3, cells / 2 + 1, cells - 1}) {
+      double exact = 0.0;
+      for (std::size_t j = 0; j < cells; ++j)
+        exact += weights[i > j ? i - j : j - i] * averages[j] * grid.cell_volume();
+      EXPECT_NEAR(out[i], exact, 1e-14 * exact) << cells << " cells, row " << i;
+    }
+  }
+}
+
 TEST(MeanField, DoesNotWrapAroundTheBox) {
   // All mass in the first of four cells, W = |x - y|: three cells away the potential is 3h, not the h of a
   // ring.
@@ -226,14 +246,16 @@ TEST(MeanField, AddsTheFirstVariationAndTheValueOfFunctionals) {
 }
 
 TEST(MeanField, IsBitwiseTheSameForEveryNumberOfThreadsAndEveryObject) {
-  const Grid grid = grid_of({512, 520}, {1.0, 1.0});  // large enough for threads to be used
-  const Model model{Box{grid.lower, grid.upper}, {}, {GaussianInteraction{.length = 0.2}}, 1.0};
-  const std::vector<double> averages = random_averages(grid.cell_count(), 11);
-  std::vector<double> first(averages.size()), other(averages.size());
-  const double energy = MeanField(model, grid, {.threads = 1}).interaction_potential(averages, first);
-  for (const int threads : {1, 2, 3}) {
-    EXPECT_EQ(MeanField(model, grid, {.threads = threads}).interaction_potential(averages, other), energy);
-    EXPECT_TRUE(std::equal(first.begin(), first.end(), other.begin())) << threads << " threads";
+  // Large enough for threads to be used.
+  for (const Grid& grid : {grid_of({512, 520}, {1.0, 1.0}), grid_of({300000}, {1.0})}) {
+    const Model model{Box{grid.lower, grid.upper}, {}, {GaussianInteraction{.length = 0.2}}, 1.0};
+    const std::vector<double> averages = random_averages(grid.cell_count(), 11);
+    std::vector<double> first(averages.size()), other(averages.size());
+    const double energy = MeanField(model, grid, {.threads = 1}).interaction_potential(averages, first);
+    for (const int threads : {1, 2, 3}) {
+      EXPECT_EQ(MeanField(model, grid, {.threads = threads}).interaction_potential(averages, other), energy);
+      EXPECT_TRUE(std::equal(first.begin(), first.end(), other.begin())) << threads << " threads";
+    }
   }
 }
 
