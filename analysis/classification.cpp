@@ -259,8 +259,20 @@ std::string_view name(Classifier classifier) {
   return "";
 }
 
-LinearClassifier fit(const FeatureMatrix& features, std::span<const int> labels, std::size_t classes,
-                     const ClassifierOptions& options) {
+namespace {
+
+Vector targets_of(std::span<const int> labels, std::size_t classes, std::size_t score) {
+  const int positive = classes == 2 ? 1 : static_cast<int>(score);
+  Vector targets(static_cast<Eigen::Index>(labels.size()));
+  for (std::size_t a = 0; a < labels.size(); ++a)
+    targets[static_cast<Eigen::Index>(a)] = labels[a] == positive ? 1.0 : -1.0;
+  return targets;
+}
+
+/// Fits each candidate list of penalties on one factorisation of the features.
+std::vector<LinearClassifier> fit_lists(const FeatureMatrix& features, std::span<const int> labels,
+                                        std::size_t classes, const ClassifierOptions& options,
+                                        const std::vector<std::vector<double>>& lists) {
   expects(features.rows == labels.size() && features.values.size() == features.rows * features.columns,
           "one label per feature row");
   expects(features.rows >= 2 && features.columns >= 1 && classes >= 2 && !options.penalties.empty(),
@@ -269,46 +281,82 @@ LinearClassifier fit(const FeatureMatrix& features, std::span<const int> labels,
   const Eigen::Map<const RowMajor> raw(features.values.data(), n, m);
   const Eigen::RowVectorXd means = raw.colwise().mean();
   const Matrix centred = raw.rowwise() - means;
-
-  LinearClassifier out;
-  out.classes = classes;
-  out.columns = features.columns;
-  out.means.assign(means.data(), means.data() + m);
   const auto path = options.classifier == Classifier::Ridge ? std::make_unique<RidgePath>(centred) : nullptr;
-  for (std::size_t score = 0; score < score_count(classes); ++score) {
-    const int positive = classes == 2 ? 1 : static_cast<int>(score);
-    Vector targets(n);
-    for (Eigen::Index a = 0; a < n; ++a)
-      targets[a] = labels[static_cast<std::size_t>(a)] == positive ? 1.0 : -1.0;
-    expects(targets.maxCoeff() > 0.0 && targets.minCoeff() < 0.0, "every class occurs");
-    const Fitted fitted =
-        path ? path->fit(targets, options.penalties) : logistic_path(centred, targets, options);
-    out.weights.insert(out.weights.end(), fitted.weights.data(), fitted.weights.data() + m);
-    out.intercepts.push_back(fitted.intercept);
-    out.slopes.push_back(fitted.map.slope);
-    out.offsets.push_back(fitted.map.offset);
-    out.penalties.push_back(fitted.penalty);
+
+  std::vector<LinearClassifier> out;
+  for (const std::vector<double>& penalties : lists) {
+    LinearClassifier classifier;
+    classifier.classes = classes;
+    classifier.columns = features.columns;
+    classifier.means.assign(means.data(), means.data() + m);
+    for (std::size_t score = 0; score < score_count(classes); ++score) {
+      const Vector targets = targets_of(labels, classes, score);
+      expects(targets.maxCoeff() > 0.0 && targets.minCoeff() < 0.0, "every class occurs");
+      ClassifierOptions candidates = options;
+      candidates.penalties = penalties;
+      const Fitted fitted =
+          path ? path->fit(targets, penalties) : logistic_path(centred, targets, candidates);
+      classifier.weights.insert(classifier.weights.end(), fitted.weights.data(), fitted.weights.data() + m);
+      classifier.intercepts.push_back(fitted.intercept);
+      classifier.slopes.push_back(fitted.map.slope);
+      classifier.offsets.push_back(fitted.map.offset);
+      classifier.penalties.push_back(fitted.penalty);
+    }
+    out.push_back(std::move(classifier));
   }
   return out;
 }
 
-std::vector<double> probabilities(const LinearClassifier& classifier, const FeatureMatrix& features) {
+}  // namespace
+
+LinearClassifier fit(const FeatureMatrix& features, std::span<const int> labels, std::size_t classes,
+                     const ClassifierOptions& options) {
+  return fit_lists(features, labels, classes, options, {options.penalties}).front();
+}
+
+std::vector<LinearClassifier> fit_each(const FeatureMatrix& features, std::span<const int> labels,
+                                       std::size_t classes, const ClassifierOptions& options) {
+  std::vector<std::vector<double>> lists;
+  for (const double penalty : options.penalties) lists.push_back({penalty});
+  return fit_lists(features, labels, classes, options, lists);
+}
+
+std::vector<double> scores(const LinearClassifier& classifier, const FeatureMatrix& features) {
   expects(features.columns == classifier.columns, "the features that the classifier was fitted to");
   const auto n = static_cast<Eigen::Index>(features.rows), m = static_cast<Eigen::Index>(features.columns);
   const Eigen::Map<const RowMajor> raw(features.values.data(), n, m);
   const Eigen::Map<const Eigen::RowVectorXd> means(classifier.means.data(), m);
-  const auto scores = static_cast<Eigen::Index>(score_count(classifier.classes));
-  const Eigen::Map<const RowMajor> weights(classifier.weights.data(), scores, m);
-  const Vector shift = weights * means.transpose();
-  const Matrix values = (raw * weights.transpose()).rowwise() - shift.transpose();
-  std::vector<double> out(features.rows * classifier.classes);
-  for (Eigen::Index a = 0; a < n; ++a) {
-    double* row = out.data() + static_cast<std::size_t>(a) * classifier.classes;
+  const auto count = static_cast<Eigen::Index>(score_count(classifier.classes));
+  const Eigen::Map<const RowMajor> weights(classifier.weights.data(), count, m);
+  const Eigen::Map<const Vector> intercepts(classifier.intercepts.data(), count);
+  const Vector shift = intercepts - weights * means.transpose();
+  std::vector<double> out(features.rows * static_cast<std::size_t>(count));
+  Eigen::Map<RowMajor>(out.data(), n, count) = (raw * weights.transpose()).rowwise() + shift.transpose();
+  return out;
+}
+
+void calibrate(LinearClassifier& classifier, std::span<const double> scores, std::span<const int> labels) {
+  const std::size_t count = score_count(classifier.classes);
+  expects(!labels.empty() && scores.size() == labels.size() * count, "scores of every row");
+  for (std::size_t score = 0; score < count; ++score) {
+    Vector column(static_cast<Eigen::Index>(labels.size()));
+    for (std::size_t a = 0; a < labels.size(); ++a)
+      column[static_cast<Eigen::Index>(a)] = scores[a * count + score];
+    const ScoreMap map = platt_sigmoid(column, targets_of(labels, classifier.classes, score));
+    classifier.slopes[score] = map.slope;
+    classifier.offsets[score] = map.offset;
+  }
+}
+
+std::vector<double> probabilities(const LinearClassifier& classifier, std::span<const double> scores) {
+  const std::size_t count = score_count(classifier.classes), rows = scores.size() / count;
+  std::vector<double> out(rows * classifier.classes);
+  for (std::size_t a = 0; a < rows; ++a) {
+    double* row = out.data() + a * classifier.classes;
     double total = 0.0;
-    for (Eigen::Index k = 0; k < scores; ++k) {
-      const auto score = static_cast<std::size_t>(k);
-      const double p = sigmoid(classifier.slopes[score] * (values(a, k) + classifier.intercepts[score]) +
-                               classifier.offsets[score]);
+    for (std::size_t score = 0; score < count; ++score) {
+      const double p =
+          sigmoid(classifier.slopes[score] * scores[a * count + score] + classifier.offsets[score]);
       row[classifier.classes == 2 ? 1 : score] = p;
       total += p;
     }
@@ -320,6 +368,10 @@ std::vector<double> probabilities(const LinearClassifier& classifier, const Feat
     }
   }
   return out;
+}
+
+std::vector<double> probabilities(const LinearClassifier& classifier, const FeatureMatrix& features) {
+  return probabilities(classifier, scores(classifier, features));
 }
 
 std::vector<int> predictions(std::span<const double> probabilities, std::size_t classes) {

@@ -49,6 +49,22 @@ struct LinearClassifier {
 LinearClassifier fit(const FeatureMatrix& features, std::span<const int> labels, std::size_t classes,
                      const ClassifierOptions& options);
 
+/// One classifier for each of options.penalties, without cross-validation; sigmoids as in `fit`. For those
+/// who choose the penalty by rows of their own.
+std::vector<LinearClassifier> fit_each(const FeatureMatrix& features, std::span<const int> labels,
+                                       std::size_t classes, const ClassifierOptions& options);
+
+/// Raw scores w . (x - mean) + intercept; (row, score), one score for two classes, else one per class.
+std::vector<double> scores(const LinearClassifier& classifier, const FeatureMatrix& features);
+
+/// Replaces the sigmoids by those of scores of rows that the classifier was not fitted to; scores: (row,
+/// score). Where features were learned from the labels, cross-validation of the classifier alone finds it too
+/// sure of itself.
+void calibrate(LinearClassifier& classifier, std::span<const double> scores, std::span<const int> labels);
+
+/// Class probabilities of given scores; (row, class).
+std::vector<double> probabilities(const LinearClassifier& classifier, std::span<const double> scores);
+
 /// Class probabilities; (row, class). More than two classes: one-vs-rest sigmoids, normalised to sum 1.
 std::vector<double> probabilities(const LinearClassifier& classifier, const FeatureMatrix& features);
 

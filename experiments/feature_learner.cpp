@@ -21,12 +21,27 @@ struct Validation {
   ClassifierOptions classifier;
 };
 
-double held_out_loss(const LearnerOptions& options, const Validation& validation,
-                     std::span<const double> particles) {
-  const auto model = fit(feature_matrix(options.map, *validation.fitted, particles),
-                         validation.fitted->labels, validation.fitted->classes, validation.classifier);
-  const auto predicted = probabilities(model, feature_matrix(options.map, *validation.held, particles));
-  return metrics(predicted, validation.held->labels, validation.held->classes).log_loss;
+/// What the classifiers of all penalties make of the held-out rows.
+struct HeldOut {
+  std::vector<double> losses;               ///< (penalty) log-loss with the sigmoid fitted to these rows
+  std::vector<std::vector<double>> scores;  ///< (penalty), each (row, score)
+  double smallest() const { return *std::min_element(losses.begin(), losses.end()); }
+};
+
+HeldOut held_out(const LearnerOptions& options, const Validation& validation,
+                 std::span<const double> particles) {
+  const FeatureMatrix features = feature_matrix(options.map, *validation.held, particles);
+  HeldOut out;
+  for (LinearClassifier& model :
+       fit_each(feature_matrix(options.map, *validation.fitted, particles), validation.fitted->labels,
+                validation.fitted->classes, validation.classifier)) {
+    out.scores.push_back(scores(model, features));
+    calibrate(model, out.scores.back(), validation.held->labels);
+    out.losses.push_back(
+        metrics(probabilities(model, out.scores.back()), validation.held->labels, validation.held->classes)
+            .log_loss);
+  }
+  return out;
 }
 
 Alignment::Options alignment_options(const LearnerOptions& options, std::uint64_t seed) {
@@ -92,7 +107,7 @@ class Path {
     point.hamiltonian = point.alignment + potential_energy + point.repulsion;
     point.effective_rank = effective_rank(options_.map, lifted_, particles());
     point.validation_alignment = validation ? validation->alignment->value(particles()) : not_known;
-    point.validation_loss = validation ? held_out_loss(options_, *validation, particles()) : not_known;
+    point.validation_loss = not_known;
     return point;
   }
 
@@ -211,47 +226,77 @@ LearnedFeatures learn(const LearnerOptions& options, const ClassifierOptions& cl
   if (options.criterion == Criterion::None)
     return move(options, train, start, options.inverse_temperatures.front(), times.back(), seed, interrupted);
 
-  std::vector<double> criteria(temperatures * times.size(), 0.0);  // (temperature, time)
+  // Everything that is chosen together: (temperature, check time, penalty of the classifier).
+  const std::size_t penalties = classifier.penalties.size(),
+                    choices = temperatures * times.size() * penalties;
+  std::vector<double> criteria(choices, 0.0), losses(choices, 0.0);
+  std::vector<std::vector<double>> held_scores(choices);
+  std::vector<int> held_labels;
   std::vector<std::vector<TracePoint>> first_traces(temperatures);
   for (std::size_t repeat = 0; repeat < options.validation_splits; ++repeat) {
     const auto parts =
         stratified_parts(train.labels, train.classes, options.validation_fraction, seed, 100 + repeat);
     const Dataset fitted = rows(train, parts.first), held = rows(train, parts.second);
+    held_labels.insert(held_labels.end(), held.labels.begin(), held.labels.end());
     Alignment::Options exact = alignment_options(options, seed);
     exact.batch_rows = 0;
     const Validation validation{&fitted, &held,
                                 std::make_unique<Alignment>(options.map, labelled(held), exact), classifier};
-    for (std::size_t choice = 0; choice < temperatures; ++choice) {
-      const double beta = options.inverse_temperatures[choice];
+    for (std::size_t temperature = 0; temperature < temperatures; ++temperature) {
+      const double beta = options.inverse_temperatures[temperature];
       Path path(options, fitted, start, seed);
       RunStatus status = RunStatus::Completed;
       for (std::size_t check = 0; check < times.size(); ++check) {
-        double& criterion = criteria[choice * times.size() + check];
+        const std::size_t first = (temperature * times.size() + check) * penalties;
         if (check > 0 && status == RunStatus::Completed) {
           const RunResult result = path.advance(beta, times[check], interrupted);
           status = result.status;
           if (status == RunStatus::Interrupted) return {.status = status, .message = result.message};
         }
         if (status != RunStatus::Completed) {  // this path ends here: what comes later cannot be chosen
-          criterion = std::numeric_limits<double>::infinity();
+          std::fill_n(criteria.begin() + static_cast<std::ptrdiff_t>(first), penalties,
+                      std::numeric_limits<double>::infinity());
           continue;
         }
-        const TracePoint point = path.trace_point(beta, &validation);
-        if (repeat == 0) first_traces[choice].push_back(point);
-        criterion +=
-            options.criterion == Criterion::Alignment ? point.validation_alignment : point.validation_loss;
+        TracePoint point = path.trace_point(beta, &validation);
+        const HeldOut found = held_out(options, validation, path.particles());
+        point.validation_loss = found.smallest();
+        if (repeat == 0) first_traces[temperature].push_back(point);
+        for (std::size_t penalty = 0; penalty < penalties; ++penalty) {
+          const std::size_t choice = first + penalty;
+          losses[choice] += found.losses[penalty];
+          criteria[choice] +=
+              options.criterion == Criterion::Alignment ? point.validation_alignment : found.losses[penalty];
+          held_scores[choice].insert(held_scores[choice].end(), found.scores[penalty].begin(),
+                                     found.scores[penalty].end());
+        }
       }
     }
   }
   // Time 0 is the same for every temperature, and ties go to the earliest: nothing is moved without a reason.
+  // The alignment does not see the penalty; the classifier's loss decides between its equals.
   std::size_t best = 0;
-  for (std::size_t k = 0; k < criteria.size(); ++k)
-    if (criteria[k] < criteria[best]) best = k;
-  const std::size_t choice = best / times.size();
-  LearnedFeatures out = move(options, train, start, options.inverse_temperatures[choice],
-                             times[best % times.size()], seed, interrupted);
-  out.validation_trace = first_traces[choice];
+  for (std::size_t k = 0; k < choices; ++k)
+    if (std::pair(criteria[k], losses[k]) < std::pair(criteria[best], losses[best])) best = k;
+  const std::size_t check = best / penalties % times.size(), temperature = best / penalties / times.size();
+  LearnedFeatures out =
+      move(options, train, start, options.inverse_temperatures[temperature], times[check], seed, interrupted);
+  out.validation_trace = first_traces[temperature];
+  out.penalty = {classifier.penalties[best % penalties]};
+  out.held_out_scores = held_scores[best];
+  out.held_out_labels = held_labels;
   return out;
+}
+
+LinearClassifier classifier_on(const LearnedFeatures& learned, const FeatureMatrix& features,
+                               std::span<const int> labels, std::size_t classes,
+                               const ClassifierOptions& options) {
+  ClassifierOptions chosen = options;
+  if (!learned.penalty.empty()) chosen.penalties = learned.penalty;
+  LinearClassifier classifier = fit(features, labels, classes, chosen);
+  if (!learned.held_out_labels.empty())
+    calibrate(classifier, learned.held_out_scores, learned.held_out_labels);
+  return classifier;
 }
 
 }  // namespace rieszflow::learning

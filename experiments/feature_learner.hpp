@@ -19,7 +19,7 @@ namespace rieszflow::learning {
 
 /// What a stopping time and an inverse temperature are chosen by, on training rows that were held out.
 enum class Criterion {
-  ClassifierLoss,  ///< log-loss of the classifier on the features
+  ClassifierLoss,  ///< log-loss of the classifier on the features, its penalty and sigmoid chosen there too
   Alignment,       ///< the functional A itself on the held-out rows
   None,            ///< no choice: the last time of the first temperature
 };
@@ -73,13 +73,19 @@ struct TracePoint {
 struct LearnedFeatures {
   RunStatus status = RunStatus::Completed;
   std::string message;
-  std::vector<double> particles{};           ///< (particle, p)
-  double inverse_temperature = 0.0;          ///< chosen
-  double stop_time = 0.0;                    ///< chosen; 0: the fixed features were kept
+  std::vector<double> particles{};             ///< (particle, p)
+  double inverse_temperature = 0.0;            ///< chosen
+  double stop_time = 0.0;                      ///< chosen; 0: the fixed features were kept
   std::vector<TracePoint> trace{};             ///< of the final run, on all training rows
   std::vector<TracePoint> validation_trace{};  ///< of the first validation split at the chosen temperature
-  std::vector<double> snapshots{};            ///< (trace point, particle, p)
-  double acceptance = 1.0;                   ///< of MALA
+  std::vector<double> snapshots{};             ///< (trace point, particle, p)
+  double acceptance = 1.0;                     ///< of MALA
+  /// Penalty of the classifier chosen on the held-out rows, and its scores there with their labels, from
+  /// which its sigmoid is fitted: the training rows shaped the features, so they cannot judge them. Empty
+  /// without validation.
+  std::vector<double> penalty{};          ///< one or none
+  std::vector<double> held_out_scores{};  ///< (held-out row, score)
+  std::vector<int> held_out_labels{};     ///< (held-out row)
 };
 
 /// Labels of the alignment: +-1 for two classes, else one-vs-rest +-1 columns.
@@ -100,6 +106,11 @@ FeatureMatrix feature_matrix(FeatureMap map, const Dataset& data, std::span<cons
 LearnedFeatures learn(const LearnerOptions& options, const ClassifierOptions& classifier,
                       const Dataset& train, const std::vector<double>& start, std::uint64_t seed,
                       const std::function<bool()>& interrupted);
+
+/// The classifier on learned features: penalty and sigmoid from the held-out rows where there were any.
+LinearClassifier classifier_on(const LearnedFeatures& learned, const FeatureMatrix& features,
+                               std::span<const int> labels, std::size_t classes,
+                               const ClassifierOptions& options);
 
 /// The final run alone: to `stop_time` at one inverse temperature.
 LearnedFeatures move(const LearnerOptions& options, const Dataset& train, const std::vector<double>& start,

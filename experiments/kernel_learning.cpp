@@ -173,7 +173,9 @@ class Bench {
     }
     const Dataset train = scaled(train_, set.input_scale), test = scaled(test_, set.input_scale);
     const FeatureMatrix features = feature_matrix(map(), train, set.particles, set.weights);
-    const LinearClassifier classifier = fit(features, train.labels, train.classes, question_.classifier);
+    const LinearClassifier classifier =
+        out.learned ? classifier_on(*out.learned, features, train.labels, train.classes, question_.classifier)
+                    : fit(features, train.labels, train.classes, question_.classifier);
     out.row.train_seconds = seconds_since(start);
     const auto begin = SteadyClock::now();
     out.probabilities = probabilities(classifier, feature_matrix(map(), test, set.particles, set.weights));
