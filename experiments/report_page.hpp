@@ -1,0 +1,27 @@
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiments/report_figures.hpp"
+
+/// Parts of a report page: one self-contained HTML file without scripts. Cells and texts that are given as
+/// HTML must be escaped by the caller.
+namespace rieszflow::report {
+
+/// Head, style and the opening of the body; `title` is plain text.
+std::string page_start(std::string_view title);
+std::string page_end();
+
+/// Plain text as HTML.
+std::string escaped(std::string_view text);
+/// A leading hyphen as a minus sign.
+std::string with_minus(std::string text);
+/// Head and rows of HTML cells; all columns but the first are numbers.
+std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);
+/// The figures of all sections: files in `folder`, which exists, and the same embedded in the page. Without
+/// gnuplot a sentence in their place.
+std::string figures(const std::vector<Section>& sections, const std::filesystem::path& folder);
+
+}  // namespace rieszflow::report
