@@ -1,5 +1,7 @@
 #include "experiments/catalogue.hpp"
 
+#include "experiments/learning_config.hpp"
+
 namespace rieszflow::catalogue {
 namespace {
 
@@ -271,7 +273,7 @@ const Schema& run() {
 }
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{{"run", run()}};
+  static const std::vector<Command> all{{"run", run()}, {"learn", learn()}};
   return all;
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "experiments/learning_report.hpp"
 #include "experiments/report_figures.hpp"
 #include "experiments/report_page.hpp"
 #include "io/files.hpp"
@@ -242,8 +243,9 @@ Json summary_of(const fs::path& path) {
 }  // namespace
 
 void write_report(const fs::path& directory) {
-  const io::RunReader run(directory / "run.h5");
   const Json summary = summary_of(directory / "summary.json");
+  if (summary.value("experiment", "") == "learn") return learning::write_learning_report(directory);
+  const io::RunReader run(directory / "run.h5");
   io::Manifest manifest = run.manifest();
   const fs::path folder = directory / "figures";
   std::error_code problem;

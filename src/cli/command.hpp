@@ -12,6 +12,7 @@ struct Command {
 };
 
 // Each declares its options below `program`; defined in the file of its name.
+Command learn_command(CLI::App& program);
 Command export_command(CLI::App& program);
 Command info_command(CLI::App& program);
 Command defaults_command(CLI::App& program);

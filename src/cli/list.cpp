@@ -3,6 +3,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "experiments/catalogue.hpp"
+#include "experiments/learning_config.hpp"
 
 namespace rieszflow::cli {
 
@@ -10,6 +11,10 @@ Command list_command(CLI::App& program) {
   auto* command = program.add_subcommand("list", "every name that a config can hold, with one line each");
   return {command, []() -> int {
             fmt::print("{}", config::listing(catalogue::run()));
+            fmt::print("{}", config::listing(catalogue::learn()));
+            fmt::print("\nmethods of learn\n");
+            for (const learning::Method method : learning::methods())
+              fmt::print("  {:<22} {}\n", learning::name(method), learning::meaning(method));
             return done;
           }};
 }

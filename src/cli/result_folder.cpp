@@ -16,8 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> result_files = {"run.h5",      "config.toml",   "summary.json",
-                                               "report.html", "checkpoint.h5", "checkpoint.previous.h5"};
+const std::vector<std::string> result_files = {"run.h5",          "config.toml",           "summary.json",
+                                               "predictions.csv", "features.csv",          "report.html",
+                                               "checkpoint.h5",   "checkpoint.previous.h5"};
 
 struct Subfolder {
   std::string name;
