@@ -373,7 +373,7 @@ Question question_of(Document& document, const Request& request) {
 
 Assembly assemble(const Request& request) {
   const auto document = request.config.empty()
-                            ? Document::parse("", "default config", catalogue::learn(), request.overrides)
+                            ? Document::parse("name = \"learn\"\n", "default config", catalogue::learn(), request.overrides)
                             : Document::read(request.config, catalogue::learn(), request.overrides);
   Question question = question_of(*document, request);
   document->throw_problems();
