@@ -27,7 +27,7 @@ using namespace rieszflow;
 
 double best_seconds(const std::function<void()>& work) {
   double best = std::numeric_limits<double>::infinity(), total = 0.0;
-  for (int repetition = 0; repetition < 200 && (repetition < 5 || total < 0.6); ++repetition) {
+  for (int repetition = 0; repetition < 200 && (repetition < 3 || total < 0.5); ++repetition) {
     const auto begin = std::chrono::steady_clock::now();
     work();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -105,7 +105,7 @@ void report(const std::vector<std::size_t>& cells) {
   const double sweep =
       best_seconds([&] { fluxes.implicit_step(potential, 1e-3, state.density.averages, rate); });
   // Accepted steps of a run with a fixed timestep.
-  const int steps = grid.cell_count() > 100000 ? 4 : 40;
+  const int steps = grid.cell_count() > 100000 ? 12 : 60;
   const double step = best_seconds([&] {
                         pde::State copy = state;
                         pde::run(field, copy, {.timestep = 1e-4}, Schedule::at({0.0, 1e-4 * steps}), {}, {});

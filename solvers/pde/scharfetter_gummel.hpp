@@ -53,6 +53,7 @@ class ScharfetterGummel {
   double cell_volume_;
   std::vector<double> fractions_;  ///< (cell) volume fractions; empty: 1
   int threads_;
+  bool is_long_line_ = false;              ///< one axis with cells enough to be cut into pieces
   std::vector<std::vector<double>> work_;  ///< (thread)
 };
 

@@ -243,7 +243,7 @@ class LongLine {
 /// The last axis is transformed row by row (real to complex); the others, for `lanes` columns at a time, in
 /// buffers that stay in cache. Arrays hold no padded rows, only padded lines in the buffers.
 struct EvenConvolution::Implementation {
-  std::unique_ptr<LongLine> line;  ///< long one-dimensional arrays; nothing else is then used
+  std::unique_ptr<LongLine> long_line;  ///< long one-dimensional arrays; nothing else is then used
   std::size_t dimension = 0;
   std::array<std::size_t, 3> count{1, 1,
                                    1};  ///< cells; axes are counted from the left, missing ones have length 1
@@ -328,8 +328,8 @@ EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<
   }
   expects(weights.size() == offset_product, "one weight per offset");
   if (counts.size() == 1 && kind == Kind::Linear && LongLine::suits(counts[0])) {
-    self.line = std::make_unique<LongLine>(counts[0], weights,
-                                           counts[0] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1);
+    self.long_line = std::make_unique<LongLine>(
+        counts[0], weights, counts[0] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1);
     return;
   }
   self.row_count = self.count[0] * self.count[1];
@@ -435,9 +435,9 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
 
 void EvenConvolution::operator()(std::span<const double> in, std::span<double> out) const {
   const Implementation& self = *implementation_;
-  if (self.line) {
+  if (self.long_line) {
     expects(in.size() == self.count[2] && out.size() == in.size(), "one value per cell");
-    (*self.line)(in.data(), out.data());
+    (*self.long_line)(in.data(), out.data());
     return;
   }
   const std::size_t n = self.count[2], rows = self.row_count, stride = self.row_stride;

@@ -24,7 +24,7 @@ std::vector<double> random_values(std::size_t count, std::mt19937_64& engine, do
 }
 
 Grid random_grid(std::mt19937_64& engine, std::size_t dimension, bool periodic) {
-  std::uniform_int_distribution<std::size_t> cells(1, dimension == 1 ? 60 : dimension == 2 ? 24 : 9);
+  std::uniform_int_distribution<std::size_t> cells(1, dimension == 1 ? 150 : dimension == 2 ? 24 : 9);
   std::uniform_real_distribution<double> length(0.3, 3.0);
   Grid grid;
   grid.periodic = periodic;
