@@ -12,8 +12,10 @@ struct Command {
 };
 
 // Each declares its options below `program`; defined in the file of its name.
+Command run_command(CLI::App& program);
 Command learn_command(CLI::App& program);
 Command export_command(CLI::App& program);
+Command report_command(CLI::App& program);
 Command info_command(CLI::App& program);
 Command defaults_command(CLI::App& program);
 Command list_command(CLI::App& program);

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/console.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/experiment_options.hpp"
+#include "cli/interruption.hpp"
+#include "cli/result_folder.hpp"
+#include "core/build_info.hpp"
+#include "experiments/assemble.hpp"
+#include "experiments/plan.hpp"
+#include "experiments/side_by_side.hpp"
+
+namespace rieszflow::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int exit_code(RunStatus status) {
+  switch (status) {
+    case RunStatus::Completed:
+    case RunStatus::StoppedByRule:
+      return done;
+    case RunStatus::Interrupted:
+      return interrupted;
+    case RunStatus::NotFinite:
+    case RunStatus::LostPositivity:
+    case RunStatus::NotConverged:
+    case RunStatus::Concentrated:
+      return mathematics;
+  }
+  return mathematics;
+}
+
+Json plan_json(const Plan& plan) {
+  return {{"event", "plan"},
+          {"coordinates", plan.coordinates},
+          {"particle_steps", plan.particle_steps},
+          {"cells", plan.cells},
+          {"output_times", plan.output_times},
+          {"snapshots", plan.snapshots},
+          {"memory_bytes", plan.memory_bytes},
+          {"disk_bytes", plan.disk_bytes},
+          {"particle_seconds", plan.particle_seconds},
+          {"density_seconds_per_step", plan.density_seconds_per_step}};
+}
+
+std::map<std::string, std::string> provenance() {
+  const BuildInfo& info = build_info();
+  return {{"version", info.version},
+          {"commit", info.commit},
+          {"compiler", info.compiler},
+          {"libraries", info.libraries},
+          {"command_line", command_line()}};
+}
+
+// The same model, particles and density, wherever the results are.
+std::string resume_command(const std::filesystem::path& folder) {
+  return fmt::format("rieszflow run {} --out {} --resume", shell_quoted((folder / "config.toml").string()),
+                     shell_quoted(folder.string()));
+}
+
+int run(const ExperimentOptions& options) {
+  Console console(options.json, options.quiet);
+  const Assembly assembly = assemble(Request{.config = options.config,
+                                             .overrides = options.overrides,
+                                             .seed = options.seed,
+                                             .threads = options.threads});
+  const side_by_side::Question& question = assembly.question;
+  if (options.seed && !question.particles) {
+    console.complain("rieszflow: --seed does nothing here: the config has no [particles], nothing is random");
+  }
+  const std::filesystem::path folder =
+      options.out.empty() ? std::filesystem::path("out") / question.name : options.out;
+
+  const Plan needs = plan(question);
+  console.event(plan_json(needs));
+  if (options.dry_run)
+    console.say(text(needs, question) + "folder     " + folder.string() + " (nothing was written)");
+  if (const auto sentence = obstacle(needs, folder)) throw ResourceError(*sentence);
+  if (options.dry_run) return done;
+
+  const bool resumes = prepare_folder(folder, options, assembly.resolved);
+  if (options.resume && !resumes)
+    console.say(fmt::format("{} holds no results: starting anew", folder.string()));
+
+  const Interruption interruption(options.max_wall);
+  const side_by_side::Outcome outcome =
+      side_by_side::run(question, {.directory = folder,
+                                   .resolved_config = assembly.resolved,
+                                   .provenance = provenance(),
+                                   .resume = resumes,
+                                   .progress =
+                                       [&](const side_by_side::Progress& now) {
+                                         console.progress(now.part, now.time, now.end, now.seconds_left);
+                                       },
+                                   .interrupted = [&] { return interruption.wished(); }});
+
+  const int code = exit_code(outcome.status);
+  Json result{{"event", "result"},
+              {"status", name(outcome.status)},
+              {"exit_code", code},
+              {"directory", folder.string()}};
+  if (!outcome.message.empty()) result["message"] = outcome.message;
+  result["summary"] = Json::parse(outcome.summary, nullptr, false);
+  console.event(result);
+  if (code == done) {
+    console.say(fmt::format("{}: {}", name(outcome.status), (folder / "report.html").string()));
+  } else {
+    console.complain(fmt::format("rieszflow: {}{}{}", name(outcome.status),
+                                 outcome.message.empty() ? "" : ": ", outcome.message));
+  }
+  if (code == interrupted) console.complain("continue with: " + resume_command(folder));
+  if (code == mathematics) console.complain("what was computed until then is in " + folder.string());
+  return code;
+}
+
+}  // namespace
+
+Command run_command(CLI::App& program) {
+  auto* command = program.add_subcommand("run", "one model: particles, density, or both side by side");
+  auto options = std::make_shared<ExperimentOptions>();
+  add_experiment_options(*command, *options);
+  command->footer(
+      "Examples:\n"
+      "  rieszflow run experiments/demo.toml\n"
+      "  rieszflow run experiments/demo.toml --out out/cold --set model.inverse_temperature=20\n"
+      "  rieszflow run experiments/demo.toml --set 'model.interaction[0].strength=2' --seed 7 --force\n"
+      "  rieszflow run experiments/demo.toml --dry-run\n"
+      "  rieszflow run out/demo/config.toml --out out/demo --resume\n"
+      "Exit codes: 0 done, 2 the input, 3 the mathematics (blow-up, no convergence), 4 the machine (disk, "
+      "memory),\n"
+      "130 interrupted: the step is finished, a checkpoint written, and --resume continues.");
+  return {command, [options] { return run(*options); }};
+}
+
+}  // namespace rieszflow::cli
