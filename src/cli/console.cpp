@@ -72,8 +72,9 @@ void Console::progress(const std::string& part, double time, double end, double 
   } else {
     const double interval = terminal_ ? terminal_interval : line_interval;
     if (since_start < first_line_after || (!new_part && since_last < interval)) return;
-    std::string line = fmt::format("{:<10} t = {:.4g} of {:.4g}", part, time, end);
-    if (std::isfinite(seconds_left)) line += ", " + duration_text(seconds_left) + " to go";
+    std::string line = part;
+    if (time < end) line = fmt::format("{:<10} t = {:.4g} of {:.4g}", part, time, end);
+    if (time < end && std::isfinite(seconds_left)) line += ", " + duration_text(seconds_left) + " to go";
     const std::lock_guard lock(mutex_);
     clear_line();
     std::fputs((terminal_ ? line : line + "\n").c_str(), stderr);

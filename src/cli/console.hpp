@@ -18,7 +18,7 @@ class Console {
   void complain(const std::string& text);
   /// One JSON object a line on stdout, with --json only.
   void event(const nlohmann::ordered_json& object);
-  /// `share` done of the run in [0, 1], seconds left (NaN: unknown). Called often: prints when it is time to.
+  /// Called often; prints when it is time to. seconds_left: NaN when unknown.
   void progress(const std::string& part, double time, double end, double seconds_left);
 
  private:

@@ -42,7 +42,7 @@ void print_info(const std::filesystem::path& file) {
   fmt::print("series\n");
   for (const std::string& name : run.series_names()) {
     const io::Series series = run.series(name);
-    fmt::print("  {:<34} {:>6} rows  {}{}{}{}\n", name, series.time.size(), series.description.meaning,
+    fmt::print("  {:<40} {:>6} rows  {}{}{}{}\n", name, series.time.size(), series.description.meaning,
                series.description.units.empty() ? "" : " [", series.description.units,
                series.description.units.empty() ? "" : "]");
   }
