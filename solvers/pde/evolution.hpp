@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "model/density.hpp"
@@ -9,17 +10,24 @@
 /// The McKean-Vlasov equation on a grid, theory.md (4)-(6).
 namespace rieszflow::pde {
 
-/// Both schemes share the Scharfetter-Gummel semi-discretisation (scharfetter_gummel.hpp).
+/// The first two share the Scharfetter-Gummel semi-discretisation (scharfetter_gummel.hpp).
 enum class Scheme {
-  SemiImplicit,  ///< implicit in rho, Phi = V + W*rho frozen; two half steps against one, extrapolated
-  MethodOfLines  ///< explicit Dormand-Prince of Boost.Odeint: independent, accurate, slow on fine grids
+  SemiImplicit,      ///< implicit in rho, Phi = V + W*rho frozen; two half steps against one, extrapolated
+  MethodOfLines,     ///< explicit Dormand-Prince of Boost.Odeint: independent, accurate, slow on fine grids
+  SecondOrderUpwind  ///< beta = infinity only: upwind.hpp with Heun's method, fronts over two or three cells
 };
 
 /// Name in config files and in `rieszflow list`.
 std::string_view name(Scheme scheme);
+/// One line on a scheme, for `rieszflow list`.
+std::string_view description(Scheme scheme);
+/// All of them.
+std::span<const Scheme> schemes();
+/// What `auto` means for a model: SecondOrderUpwind at beta = infinity, else SemiImplicit.
+Scheme automatic_scheme(const Model& model);
 
 /// Order of convergence in the timestep on smooth solutions; measured by tests/pde.
-constexpr double order(Scheme scheme) { return scheme == Scheme::SemiImplicit ? 2.0 : 5.0; }
+constexpr double order(Scheme scheme) { return scheme == Scheme::MethodOfLines ? 5.0 : 2.0; }
 
 struct Options {
   Scheme scheme = Scheme::SemiImplicit;

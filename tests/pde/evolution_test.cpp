@@ -367,6 +367,97 @@ TEST(Evolution, SecondMomentOfTheLogGasObeysTheVirialIdentity) {
   EXPECT_NEAR((second_moment(spread.density) - second_moment(round)) / 0.05, 2.0, 0.02);
 }
 
+/// Zero temperature, W = r^-s (or -log r for s = 0), V = kappa |x|^2/2 with kappa = 1: rho = c (1 -
+/// r^2/R^2)^((s+2-d)/2), R^(s+2) = K + (R0^(s+2) - K) e^(-(s+2) t), K = (2 s/d) Gamma((d-s)/2)
+/// Gamma(2+s/2)/Gamma(d/2); log: K = 2/d.
+double self_similar_radius(double s, double d, double start, double t) {
+  const double k =
+      s == 0.0 ? 2.0 / d
+               : 2.0 * s / d * std::tgamma(0.5 * (d - s)) * std::tgamma(2.0 + 0.5 * s) / std::tgamma(0.5 * d);
+  return std::pow(k + (std::pow(start, s + 2.0) - k) * std::exp(-(s + 2.0) * t), 1.0 / (s + 2.0));
+}
+
+TEST(Evolution, ZeroTemperatureFlowsKeepTheirSelfSimilarShape) {
+  EXPECT_NEAR(self_similar_radius(0.5, 1.0, 0.5, 1.0), 1.35617829740, 1e-10);
+  EXPECT_NEAR(self_similar_radius(0.0, 1.0, 0.5, 1.0), 1.32784157727, 1e-10);
+  for (const double s : {0.0, 0.5}) {
+    // One dimension: mass left of x by the substitution x = R sin(angle), Simpson's rule.
+    const double power = 0.5 * (s + 1.0);
+    const auto averages = [&](const Grid& grid, double radius) {
+      const auto primitive = [&](double x) {
+        const double angle = std::asin(std::clamp(x / radius, -1.0, 1.0));
+        const int panels = 200;
+        double sum = 0.0;
+        for (int i = 0; i <= panels; ++i) {
+          const double a = angle * i / panels;
+          sum += (i == 0 || i == panels ? 1.0
+                  : i % 2 == 1          ? 4.0
+                                        : 2.0) *
+                 std::pow(std::cos(a), 2.0 * power + 1.0);
+        }
+        return sum * angle / (3.0 * panels);
+      };
+      const double total = 2.0 * primitive(radius);
+      std::vector<double> result(grid.cells[0]);
+      for (std::size_t i = 0; i < result.size(); ++i)
+        result[i] = (primitive(grid.face(0, i + 1)) - primitive(grid.face(0, i))) / (total * grid.spacing(0));
+      return result;
+    };
+    const Interaction interaction = s == 0.0 ? Interaction(LogarithmicInteraction{})
+                                             : Interaction(RieszInteraction{.exponent = s, .strength = s});
+    std::vector<double> errors, plain_errors;
+    for (const std::size_t cells : {64U, 128U, 256U}) {
+      const Grid grid{{-2.0}, {2.0}, {cells}};
+      const Model model{Box{{-2.0}, {2.0}}, {QuadraticPotential{1.0}}, {interaction}, infinity};
+      const std::vector<double> exact = averages(grid, self_similar_radius(s, 1.0, 0.5, 0.5));
+      const State state = run_to(model, {grid, averages(grid, 0.5)},
+                                 {.scheme = Scheme::SecondOrderUpwind, .tolerance = 1e-4}, 0.5);
+      errors.push_back(l1_distance(grid, state.density.averages, exact));
+      EXPECT_NEAR(mass(state.density), 1.0, 1e-13);
+      const State plain = run_to(model, {grid, averages(grid, 0.5)}, {.tolerance = 1e-3}, 0.5);
+      plain_errors.push_back(l1_distance(grid, plain.density.averages, exact));
+    }
+    // The profile has a root at its edge: not second order.
+    EXPECT_GT(observed_order(errors), 1.0) << "s = " << s;
+    EXPECT_LT(errors.back(), 0.2 * plain_errors.back());  // Scharfetter-Gummel is first-order upwind here
+    RecordProperty("upwind_" + std::to_string(s), std::to_string(errors.back()));
+    RecordProperty("first_order_" + std::to_string(s), std::to_string(plain_errors.back()));
+  }
+}
+
+TEST(Evolution, UpwindHasItsOrderInTime) {
+  // A smooth repulsive flow away from fronts and walls.
+  const Grid grid{{-3.0}, {3.0}, {80}};
+  const Model model{Box{{-3.0}, {3.0}}, {}, {GaussianInteraction{1.0, 1.0}}, infinity};
+  const Density start{grid, reference::gaussian_averages(grid, 0.1, 0.6)};
+  const State exact =
+      run_to(model, start, {.scheme = Scheme::SecondOrderUpwind, .timestep = 0.5 / 1280.0}, 0.5);
+  std::vector<double> errors;
+  for (const double steps : {20.0, 40.0, 80.0}) {
+    const State state =
+        run_to(model, start, {.scheme = Scheme::SecondOrderUpwind, .timestep = 0.5 / steps}, 0.5);
+    errors.push_back(l1_distance(grid, state.density.averages, exact.density.averages));
+  }
+  EXPECT_NEAR(observed_order(errors), order(Scheme::SecondOrderUpwind), 0.25)
+      << errors[0] << " " << errors[1] << " " << errors[2];
+}
+
+TEST(Evolution, CoulombDropletsGrowToTheirRadiusInTwoDimensions) {
+  // W = -log r, V = |x|^2/2: uniform disc, R^2 = 1 + (R0^2 - 1) e^-2t; second moment R^2/2.
+  const Grid grid{{-1.5, -1.5}, {1.5, 1.5}, {64, 64}};
+  const Model model{
+      Box{grid.lower, grid.upper}, {QuadraticPotential{1.0}}, {LogarithmicInteraction{}}, infinity};
+  const Density start = reference::density_of(
+      grid, [](const std::vector<double>& x) { return x[0] * x[0] + x[1] * x[1] < 0.25 ? 1.0 : 0.0; });
+  const State state = run_to(model, start, {.scheme = Scheme::SecondOrderUpwind, .tolerance = 1e-3}, 1.0);
+  // dm2/dt = -2 m2 + 1 whatever the shape.
+  const double exact = 0.5 + (second_moment(start) - 0.5) * std::exp(-2.0);
+  EXPECT_NEAR(second_moment(state.density), exact, 2e-3);
+  const std::size_t centre = 32 * 64 + 32;
+  EXPECT_NEAR(state.density.averages[centre],
+              1.0 / (std::numbers::pi * std::pow(self_similar_radius(0.0, 2.0, 0.5, 1.0), 2.0)), 0.01);
+}
+
 TEST(Evolution, StopsWhenTheDensityConcentrates) {
   // theta log r with beta theta = 8 > 4: m2 = 2 (0.12)^2 - 4 t reaches 0 before t = 0.0072.
   const Grid grid{{-1.0, -1.0}, {1.0, 1.0}, {96, 96}};
