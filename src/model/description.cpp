@@ -95,7 +95,9 @@ std::string description(const Model& model) {
   for (const auto& term : model.potentials) v += (v.empty() ? "" : " + ") + description(term);
   std::string w;
   for (const auto& term : model.interactions) w += (w.empty() ? "" : " + ") + description(term);
-  return fmt::format("V(x) = {}; W(x, y) = {}; {}; beta = {}", v.empty() ? "0" : v, w.empty() ? "0" : w,
+  std::string a;
+  for (const auto& term : model.functionals) a += "; A[mu] = " + term->description();
+  return fmt::format("V(x) = {}; W(x, y) = {}{}; {}; beta = {}", v.empty() ? "0" : v, w.empty() ? "0" : w, a,
                      description(model.domain), model.inverse_temperature);
 }
 
