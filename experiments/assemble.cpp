@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "experiments/catalogue.hpp"
+#include "experiments/feature_learner.hpp"
 #include "experiments/table_file.hpp"
 #include "io/run_file.hpp"
 #include "potentials/expression.hpp"
@@ -187,12 +189,65 @@ std::optional<Interaction> interaction_of(Table& table, const Domain& domain) {
 // ---- model ----
 
 // `cells`: of the density; empty without one.
+// Labels and inputs of a table as the particles see them, or the closed-form model of exact answers: five
+// equispaced points of the circle with y = sqrt(2) cos x, on which every mean over the circle is exact.
+std::optional<LabelledData> labelled_data(Table& table, FeatureMap map, const std::filesystem::path& folder) {
+  if (!table.has("file")) {
+    if (map != FeatureMap::Circle) {
+      table.problem("map", "must be \"circle\" without a file: there are no other labels");
+      return std::nullopt;
+    }
+    LabelledData data{.count = 5, .dimension = 1, .label_columns = 1, .points = {}, .labels = {}};
+    for (int k = 0; k < 5; ++k) {
+      data.points.push_back(2.0 * std::numbers::pi * k / 5.0);
+      data.labels.push_back(std::numbers::sqrt2 * std::cos(data.points.back()));
+    }
+    return data;
+  }
+  const auto path = std::filesystem::absolute(folder / table.text("file")).lexically_normal();
+  const learning::DatasetReading reading = learning::read_dataset(path, table.text("label"));
+  for (const std::string& what : reading.problems) table.problem("file", what);
+  if (!reading.problems.empty()) return std::nullopt;
+  table.fill("file", path.string());
+  return learning::labelled(
+      learning::standardised(reading.dataset, static_cast<std::size_t>(table.integer("most_rows"))));
+}
+
+std::shared_ptr<const Functional> alignment_of(Table& table, const Domain& domain,
+                                               const std::filesystem::path& folder) {
+  const FeatureMap map = *feature_map_named(table.text("map"));
+  const auto data = labelled_data(table, map, folder);
+  if (!data) return nullptr;
+  if (map == FeatureMap::Circle && data->dimension != 1) {
+    table.problem("map", "\"circle\" takes one angle per point");
+    return nullptr;
+  }
+  const std::size_t p = particle_dimension(map, data->dimension);
+  if (p != dimension(domain)) {
+    table.problem("map", fmt::format("has particles with {} coordinates for this data, the domain has {}", p,
+                                     dimension(domain)));
+    return nullptr;
+  }
+  Alignment::Options options{.strength = table.number("strength"),
+                             .ridge_penalty = table.number("ridge_penalty")};
+  for (const AlignmentKind kind : {AlignmentKind::Linear, AlignmentKind::SquaredLoss,
+                                   AlignmentKind::Normalised, AlignmentKind::RidgeLoss})
+    if (table.text("kind") == name(kind)) options.kind = kind;
+  return std::make_shared<Alignment>(map, *data, options);
+}
+
 std::optional<Model> model_of(Document& document, const std::optional<Domain>& domain,
                               const std::filesystem::path& folder, const std::vector<std::size_t>& cells) {
   if (!domain) return std::nullopt;
   Model model{.domain = *domain, .potentials = {}, .interactions = {}};
   bool complete = true;
   for (Table* table : document.tables("model.potential")) {
+    if (table->type() == "alignment") {
+      auto alignment = table->good() ? alignment_of(*table, *domain, folder) : nullptr;
+      complete = complete && alignment != nullptr;
+      if (alignment) model.functionals.push_back(std::move(alignment));
+      continue;
+    }
     auto potential = table->good() ? potential_of(*table, *domain, folder) : std::nullopt;
     complete = complete && potential.has_value();
     if (!potential) continue;

@@ -1,11 +1,27 @@
 #include "experiments/catalogue.hpp"
 
 #include "experiments/learning_config.hpp"
+#include "features/feature_map.hpp"
 
 namespace rieszflow::catalogue {
+using config::Choice;
+
+Choice feature_choice() {
+  Choice choice;
+  for (const FeatureMap map : feature_maps())
+    choice.options.push_back({std::string(name(map)), std::string(formula(map))});
+  return choice;
+}
+
+Choice alignment_choice() {
+  return {{{"linear", "- E[y y' K]"},
+           {"squared_loss", "E (y y' - K)^2 / 2"},
+           {"normalised", "- <K, y y'> / (|K| |y y'|), centred"},
+           {"ridge_loss", "min_f E (y - f)^2 + penalty |f|_K^2"}}};
+}
+
 namespace {
 
-using config::Choice;
 using config::Integer;
 using config::Key;
 using config::List;
@@ -109,6 +125,19 @@ Section potential() {
           {"expression",
            "V given as text in x, y, z (d > 3: x1, x2, ...)",
            {required("value", Text{}, std::string("x^2/2 + 0.1*cos(3*x)"), "energy", "V(x)")}},
+          {"alignment",
+           "no V but A(mu), the alignment of the kernel of mu with labels; particles are feature parameters",
+           {required("kind", alignment_choice(), std::string("squared_loss"), "", "alignment"),
+            required("map", feature_choice(), std::string("circle"), "",
+                     "feature map; its parameters are the coordinates"),
+            defaulted("strength", Number::any(), 1.0, "energy", "factor of A"),
+            defaulted("ridge_penalty", Number::positive(), 1e-3, "", "of the ridge loss"),
+            optional("file", Text{}, std::string("data.csv"), "",
+                     "CSV table, standardised and divided by its median distance; absent: sqrt(2) cos x on "
+                     "the circle"),
+            defaulted("label", Text{}, std::string("label"), "", "name of the label column"),
+            defaulted("most_rows", Integer{.lower = 10}, std::int64_t{1000}, "",
+                      "of the table, evenly spread")}},
           {"table",
            "V from a text file of rows x [y z] V on a uniform grid, last coordinate fastest",
            {required("file", Text{}, std::string("potential.txt"), "", "path, relative to this config")}},

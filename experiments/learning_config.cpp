@@ -39,12 +39,8 @@ Number share() { return {.lower = 0.01, .upper = 0.99}; }
 Number noise_level() { return {.lower = 0.0, .upper = 10.0}; }
 Number label_noise_level() { return {.lower = 0.0, .upper = 0.5}; }
 
-Choice feature_choice() {
-  Choice choice;
-  for (const FeatureMap map : feature_maps())
-    choice.options.push_back({std::string(name(map)), std::string(formula(map))});
-  return choice;
-}
+using catalogue::alignment_choice;
+using catalogue::feature_choice;
 
 Section top() {
   return {.path = "",
@@ -109,12 +105,8 @@ Section alignment() {
           .occurrence = Occurrence::Defaulted,
           .meaning = "the energy A(mu_N) of the particles",
           .keys = {
-              defaulted("kind",
-                        Choice{{{"linear", "- E[y y' K]"},
-                                {"squared_loss", "E (y y' - K)^2 / 2"},
-                                {"normalised", "- <K, y y'> / (|K| |y y'|), centred"},
-                                {"ridge_loss", "min_f E (y - f)^2 + penalty |f|_K^2"}}},
-                        std::string("ridge_loss"), "", "alignment of the kernel with the labels"),
+              defaulted("kind", alignment_choice(), std::string("ridge_loss"), "",
+                        "alignment of the kernel with the labels"),
               defaulted("strength", Number::positive(), 1.0, "energy", "factor of A"),
               defaulted("ridge_penalty", Number::positive(), 1e-3, "", "of the ridge loss"),
               defaulted("batch_rows", Integer{.lower = 0}, std::int64_t{0}, "",
@@ -372,9 +364,10 @@ Question question_of(Document& document, const Request& request) {
 }  // namespace
 
 Assembly assemble(const Request& request) {
-  const auto document = request.config.empty()
-                            ? Document::parse("name = \"learn\"\n", "default config", catalogue::learn(), request.overrides)
-                            : Document::read(request.config, catalogue::learn(), request.overrides);
+  const auto document =
+      request.config.empty()
+          ? Document::parse("name = \"learn\"\n", "default config", catalogue::learn(), request.overrides)
+          : Document::read(request.config, catalogue::learn(), request.overrides);
   Question question = question_of(*document, request);
   document->throw_problems();
   return {std::move(question), document->resolved()};

@@ -10,6 +10,10 @@ namespace rieszflow::catalogue {
 /// The config of `rieszflow learn`. Every section has defaults: an empty config is a complete experiment.
 const config::Schema& learn();
 
+/// The feature maps and the alignments by name, for `learn` and for the potential "alignment" of `run`.
+config::Choice feature_choice();
+config::Choice alignment_choice();
+
 }  // namespace rieszflow::catalogue
 
 namespace rieszflow::learning {

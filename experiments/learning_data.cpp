@@ -10,6 +10,7 @@
 
 #include "core/expects.hpp"
 #include "core/noise.hpp"
+#include "features/feature_map.hpp"
 #include "io/csv.hpp"
 
 namespace rieszflow::learning {
@@ -209,6 +210,16 @@ Dataset rows(const Dataset& dataset, std::span<const std::size_t> chosen) {
     out.labels.push_back(dataset.labels[row]);
   }
   return out;
+}
+
+Dataset standardised(const Dataset& dataset, std::size_t most_rows) {
+  const std::size_t used = std::min(most_rows, dataset.count());
+  std::vector<std::size_t> chosen;
+  for (std::size_t k = 0; k < used; ++k) chosen.push_back(k * dataset.count() / used);
+  Dataset data = finished(rows(dataset, chosen), rows(dataset, chosen), {}, 0).train;
+  const double length = median_distance(data.points, data.dimension);
+  for (double& value : data.points) value /= length;
+  return data;
 }
 
 Split random_split(const Dataset& dataset, const SplitOptions& options, const Noise& noise,

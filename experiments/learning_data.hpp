@@ -85,6 +85,10 @@ std::pair<std::vector<std::size_t>, std::vector<std::size_t>> stratified_parts(s
                                                                                std::uint64_t seed,
                                                                                std::uint64_t repeat);
 
+/// At most `most_rows` rows, evenly spread over the file, standardised and divided by their median distance:
+/// what fixed features of length scale 1 see.
+Dataset standardised(const Dataset& dataset, std::size_t most_rows);
+
 /// The given rows, in that order.
 Dataset rows(const Dataset& dataset, std::span<const std::size_t> chosen);
 

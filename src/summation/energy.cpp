@@ -22,6 +22,11 @@ void energies(const Model& model, const PairSum& pair_sum, const ParticleEnsembl
   }
   std::vector<double> forces(ensemble.positions.size(), 0.0);
   pair_sum.add_forces(ensemble.positions, ensemble.replica_count, forces, interaction_energies);
+  for (const auto& functional : model.functionals)
+    for (std::size_t r = 0; r < ensemble.replica_count; ++r)
+      interaction_energies[r] +=
+          functional->add_forces(ensemble.replica(r), ensemble.particle_count, r, 0,
+                                 std::span(forces).first(ensemble.particle_count * ensemble.dimension));
 }
 
 }  // namespace rieszflow

@@ -8,7 +8,8 @@
 namespace rieszflow {
 
 /// The energies of theory.md (1) per replica, overwritten: potential = (1/N) sum_i V(x_i),
-/// interaction = (1/(2 N^2)) sum_{i != j} W(x_i, x_j). Each: (replica). Terms A(mu_N) are not included.
+/// interaction = (1/(2 N^2)) sum_{i != j} W(x_i, x_j) plus the functionals A(mu_N), as in MeanField. Each:
+/// (replica). A stochastic functional gives the estimate of its first batch.
 void energies(const Model& model, const PairSum& pair_sum, const ParticleEnsemble& ensemble,
               std::span<double> potential_energies, std::span<double> interaction_energies);
 
