@@ -488,6 +488,10 @@ void read_density(Table& table, const std::optional<Domain>& domain, side_by_sid
 
 }  // namespace
 
+std::optional<Model> assemble_model(Document& document, const std::filesystem::path& folder) {
+  return model_of(document, domain_of(document), folder, {});
+}
+
 Assembly assemble(const Request& request) {
   const auto document = Document::read(request.config, catalogue::run(), request.overrides);
   return assemble(*document, request);

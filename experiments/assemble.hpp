@@ -33,4 +33,8 @@ Assembly assemble(const Request& request);
 /// together.
 Assembly assemble(config::Document& document, const Request& request);
 
+/// The model alone, of a document that was read with a schema that contains the [model] sections; nothing when there are
+/// problems. `folder`: of the config, for relative paths.
+std::optional<Model> assemble_model(config::Document& document, const std::filesystem::path& folder);
+
 }  // namespace rieszflow

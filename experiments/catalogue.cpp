@@ -292,6 +292,84 @@ Section compare() {
           }};
 }
 
+// ---- study ----
+
+using Words = std::vector<config::Named>;
+
+config::Variant large_deviations() {
+  return {"large_deviations",
+          "probabilities of rare events under the Gibbs law, against the rate function of the density",
+          {
+              required("levels", List{Number::any()}, Numbers{0.7}, "",
+                       "c of the event; each level is a question of its own"),
+              defaulted("event",
+                        Choice{Words{{"above", "the statistic exceeds the level"},
+                                     {"below", "the statistic stays under the level"},
+                                     {"within", "its absolute value stays under the level"}}},
+                        std::string("above"), "", "which values are rare"),
+              defaulted("counts", List{Integer{.lower = 2, .upper = 100'000}}, Integers{10, 20, 40, 80}, "",
+                        "N: the fit across them gives the rate"),
+              optional("inverse_temperatures", List{Number::positive()}, Numbers{1.0, 2.0, 4.0, 8.0}, "1/energy",
+                       "beta; absent: that of the model"),
+              defaulted("method",
+                        Choice{Words{{"auto", "chosen by a pilot run"},
+                                     {"direct", "fraction of an unbiased chain"},
+                                     {"tilt", "exponential tilts, reweighted; convex rates"},
+                                     {"umbrella", "harmonic windows, reweighted; rates of any shape"},
+                                     {"splitting", "adaptive multilevel splitting; any statistic"}}},
+                        std::string("auto"), "", "how the probability is measured"),
+              defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{8}, "",
+                        "independent repetitions: the standard error"),
+              defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{5000}, "",
+                        "Monte Carlo sweeps per window and replicate"),
+              defaulted("walkers", Integer{.lower = 10, .upper = 10'000'000}, std::int64_t{1000}, "",
+                        "of splitting, per replicate"),
+              defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),
+              optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400}, "",
+                       "grid of the rate function; absent: 400 in d = 1, 96 per axis in d = 2, 24 in d = 3"),
+          }};
+}
+
+Section study_section() {
+  return {.path = "study", .occurrence = Occurrence::Required, .meaning = "the question", .variants = {large_deviations()}};
+}
+
+Section study_statistic() {
+  const auto map = [] {
+    return defaulted("map",
+                     Choice{Words{{"fourier", "(cos <omega, z>, sin <omega, z>)"},
+                                  {"circle", "sqrt2 cos(z - omega)"},
+                                  {"positive_exponential", "exp(<omega, z> - |z|^2/2)"},
+                                  {"relu", "max(0, <omega, z>)"}}},
+                     std::string("fourier"), "", "phi(z; omega) of a particle omega");
+  };
+  return {.path = "study.statistic",
+          .occurrence = Occurrence::Required,
+          .meaning = "the number g(mu_N) that is rarely large",
+          .variants =
+              {{"mean",
+                "(1/N) sum of one coordinate",
+                {defaulted("axis", Integer{.lower = 0, .upper = 999}, std::int64_t{0}, "", "0 is the first")}},
+               {"moment",
+                "(1/N) sum over particles and coordinates of x^power",
+                {required("power", Integer{.lower = 1, .upper = 64}, std::int64_t{2}, "", "2: the mean of |x|^2")}},
+               {"linear",
+                "(1/N) sum f(x_i)",
+                {required("value", Text{}, std::string("log((1+x)/2)"), "", "f, as text in the coordinates")}},
+               {"largest",
+                "max f(x_i): below c, all particles are inside {f < c}",
+                {required("value", Text{}, std::string("abs(x)"), "", "f, as text in the coordinates")}},
+               {"kernel_entry",
+                "K(z, z') = (1/N) sum <phi(z; x_i), phi(z'; x_i)>",
+                {map(), required("first", List{Number::any()}, Numbers{1.0}, "", "z"),
+                 required("second", List{Number::any()}, Numbers{-1.0}, "", "z'")}},
+               {"kernel_distance",
+                "root mean square over pairs of data points of K_N - K*, K* that of the minimiser of F",
+                {map(), required("points", List{Number::any()}, Numbers{-1.0, 0.0, 1.0}, "",
+                                 "data points z, coordinates one after the other")}}},
+          .only_for = "large_deviations"};
+}
+
 }  // namespace
 
 const Schema& run() {
@@ -301,8 +379,14 @@ const Schema& run() {
   return schema;
 }
 
+const Schema& study() {
+  static const Schema schema{top(),       model(),         domain(),         potential(),
+                             interaction(), study_section(), study_statistic()};
+  return schema;
+}
+
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{{"run", run()}, {"learn", learn()}};
+  static const std::vector<Command> all{{"run", run()}, {"study", study()}, {"learn", learn()}};
   return all;
 }
 

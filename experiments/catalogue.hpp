@@ -10,6 +10,9 @@ namespace rieszflow::catalogue {
 /// The config of `rieszflow run`: one model, its particles and its density.
 const config::Schema& run();
 
+/// The config of `rieszflow study`: a model and the question asked about it, [study]; its `type` names the question.
+const config::Schema& study();
+
 /// A command that takes a config.
 struct Command {
   std::string name;

@@ -22,35 +22,6 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double observed_energy(const GibbsChain& chain) { return chain.interaction_energy(); }
 
-/// Box that holds exp(-beta V) up to exp(-60) along the axes; empty when V does not confine.
-Box essential_box(const Model& model) {
-  const std::size_t d = dimension(model.domain);
-  std::vector<double> point(d, 0.0);
-  Box box{std::vector<double>(d), std::vector<double>(d)};
-  for (std::size_t k = 0; k < d; ++k) {
-    double lowest = std::numeric_limits<double>::infinity();
-    int where = 0;
-    for (int i = -400; i <= 400; ++i) {
-      point[k] = 0.05 * i;
-      const double v = potential(model, point);
-      if (v < lowest) lowest = v, where = i;
-    }
-    if (where == -400 || where == 400) return {};
-    for (const double sign : {-1.0, 1.0}) {
-      double reach = std::max(0.25, 0.05 * std::abs(where));
-      const auto high = [&](double r) {
-        point[k] = sign * r;
-        return model.inverse_temperature * (potential(model, point) - lowest) > 60.0;
-      };
-      while (reach < 1e6 && !(high(reach) && high(1.1 * reach) && high(1.5 * reach) && high(4.0 * reach))) reach *= 1.1;
-      if (reach >= 1e6) return {};
-      (sign > 0.0 ? box.upper : box.lower)[k] = sign * reach;
-    }
-    point[k] = 0.0;
-  }
-  return box;
-}
-
 /// integral of exp(-beta (V - shift)) over the axes from `axis` on.
 double nested_integral(const Model& model, const Box& box, const Ball* ball, const QuadratureRule& rule,
                        std::size_t panels, std::size_t axis, std::vector<double>& point, double shift) {
@@ -86,6 +57,34 @@ double nested_integral(const Model& model, const Box& box, const Ball* ball, con
 }
 
 }  // namespace
+
+Box essential_box(const Model& model) {
+  const std::size_t d = dimension(model.domain);
+  std::vector<double> point(d, 0.0);
+  Box box{std::vector<double>(d), std::vector<double>(d)};
+  for (std::size_t k = 0; k < d; ++k) {
+    double lowest = std::numeric_limits<double>::infinity();
+    int where = 0;
+    for (int i = -400; i <= 400; ++i) {
+      point[k] = 0.05 * i;
+      const double v = potential(model, point);
+      if (v < lowest) lowest = v, where = i;
+    }
+    if (where == -400 || where == 400) return {};
+    for (const double sign : {-1.0, 1.0}) {
+      double reach = std::max(0.25, 0.05 * std::abs(where));
+      const auto high = [&](double r) {
+        point[k] = sign * r;
+        return model.inverse_temperature * (potential(model, point) - lowest) > 60.0;
+      };
+      while (reach < 1e6 && !(high(reach) && high(1.1 * reach) && high(1.5 * reach) && high(4.0 * reach))) reach *= 1.1;
+      if (reach >= 1e6) return {};
+      (sign > 0.0 ? box.upper : box.lower)[k] = sign * reach;
+    }
+    point[k] = 0.0;
+  }
+  return box;
+}
 
 double log_one_particle_integral(const Model& model) {
   const bool whole = std::holds_alternative<WholeSpace>(model.domain);

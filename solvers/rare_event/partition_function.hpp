@@ -40,9 +40,12 @@ struct PartitionFunction {
   double seconds = 0.0;
 };
 
+/// Box that holds exp(-beta V) up to exp(-60) along the axes through the origin, the minimum of V there sought within 20
+/// of it; empty when V does not confine.
+Box essential_box(const Model& model);
+
 /// log of the one-particle integral of exp(-beta V) over the domain: Gauss-Legendre panels, nested over the axes, each
-/// axis of a ball within its chord. In the whole space: over the box where beta (V - min V) < 60 along the axes, the minimum
-/// sought within 20 of the origin. Relative
+/// axis of a ball within its chord. In the whole space: over the essential box. Relative
 /// error about 1e-12 for smooth V; d <= 3 unless there is no potential. NaN when V does not confine.
 double log_one_particle_integral(const Model& model);
 
