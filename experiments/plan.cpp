@@ -112,10 +112,11 @@ std::string text(const Plan& plan, const side_by_side::Question& question) {
   std::string result;
   if (question.particles) {
     result += fmt::format(
-        "particles  {} replicas of N = {} in {} dimension{}: {:.6g} coordinates, {:.6g} steps, about {}\n",
+        "particles  {} replicas of N = {} in {} dimension{}: {:.6g} coordinates, {:.6g} steps, about {}{}\n",
         question.particles->replicas, question.particles->count, dimension(question.model.domain),
         dimension(question.model.domain) == 1 ? "" : "s", plan.coordinates, plan.particle_steps,
-        duration_text(plan.particle_seconds));
+        duration_text(plan.particle_seconds),
+        has_singular_interaction(question.model) ? ", far more where close pairs need shorter steps" : "");
   }
   if (question.density) {
     std::string shape;

@@ -17,8 +17,10 @@ struct Plan {
   double cells = 0.0;           ///< of the density
   double output_times = 0.0;    ///< rows of a series
   double snapshots = 0.0;
-  double memory_bytes = 0.0;              ///< at most, at one time
-  double disk_bytes = 0.0;                ///< result folder
+  double memory_bytes = 0.0;  ///< at most, at one time
+  double disk_bytes = 0.0;    ///< result folder
+  /// Without the shorter steps that the schemes take near close pairs of a singular interaction: nobody can
+  /// know them.
   double particle_seconds = 0.0;          ///< order of magnitude, on one core of 2024 per thread
   double density_seconds_per_step = 0.0;  ///< the same; the number of adaptive steps is not known in advance
 };
