@@ -13,7 +13,7 @@ namespace {
 constexpr plot::Ink density_ink = plot::Ink::Blue;
 constexpr plot::Ink particle_ink = plot::Ink::Vermillion;
 constexpr std::size_t most_snapshots = 6;
-constexpr std::size_t bins = 64;
+constexpr std::size_t default_bins = 64;  ///< of a run file that does not say how many
 constexpr std::size_t most_points = 800;       ///< of a cloud; more hide the density below
 constexpr std::size_t most_cells_drawn = 256;  ///< per axis of a heat map
 
@@ -147,8 +147,16 @@ Interval interval(const io::RunReader& run, const std::optional<Density>& densit
   return covered;
 }
 
+/// Bins of the histograms: what the run was asked for.
+std::size_t histogram_bins(const io::RunReader& run) {
+  const io::Manifest manifest = run.manifest();
+  const auto entry = manifest.find("histogram_bins");
+  return entry == manifest.end() ? default_bins : std::stoul(entry->second);
+}
+
 /// Histogram of one coordinate of all replicas, as a density.
-plot::Steps histogram(const ParticleEnsemble& ensemble, std::size_t axis, const Interval& range) {
+plot::Steps histogram(const ParticleEnsemble& ensemble, std::size_t axis, const Interval& range,
+                      std::size_t bins) {
   plot::Steps steps{.lower = range.lower,
                     .upper = range.upper,
                     .heights = std::vector<double>(bins, 0.0),
@@ -192,7 +200,7 @@ plot::Figure line_figure(const io::RunReader& run, const std::optional<Density>&
   const Interval range = interval(run, density, ensemble, axis);
   plot::Figure figure{.x = {.label = label, .lower = range.lower, .upper = range.upper},
                       .y = {.label = "density of " + label, .lower = 0.0}};
-  if (ensemble) figure.layers.push_back(histogram(*ensemble, axis, range));
+  if (ensemble) figure.layers.push_back(histogram(*ensemble, axis, range, histogram_bins(run)));
   if (density) figure.layers.push_back(marginal(*density, axis));
   return figure;
 }

@@ -151,6 +151,7 @@ class Run {
     attributes["model"] = description(question_.model);
     attributes["config"] = setting_.resolved_config;
     attributes["seed"] = std::to_string(question_.seed);
+    attributes["histogram_bins"] = std::to_string(question_.comparison_bins);
     attributes["status"] = "running";
     return attributes;
   }

@@ -278,21 +278,21 @@ void EvenConvolution::Implementation::transform_kernel(std::span<const double> w
     std::size_t inner = 1, outer = 1;
     for (std::size_t a = axis + 1; a < 3; ++a) inner *= extent[a];
     for (std::size_t a = 0; a < axis; ++a) outer *= extent[a];
-    auto line = aligned_array<double>(length[axis]);
+    auto samples = aligned_array<double>(length[axis]);
     auto transform = aligned_array<Complex>(half[axis]);
     Plan plan;
     {
       const std::lock_guard lock(planner());
-      plan.reset(fftw_plan_dft_r2c_1d(static_cast<int>(length[axis]), line.get(), raw(transform.get()),
+      plan.reset(fftw_plan_dft_r2c_1d(static_cast<int>(length[axis]), samples.get(), raw(transform.get()),
                                       FFTW_ESTIMATE));
     }
     for (std::size_t o = 0; o < outer; ++o) {
       for (std::size_t i = 0; i < inner; ++i) {
-        std::fill_n(line.get(), length[axis], 0.0);
+        std::fill_n(samples.get(), length[axis], 0.0);
         for (std::size_t k = 0; k < std::min(extent[axis], half[axis]); ++k) {
           const double weight = data[(o * extent[axis] + k) * inner + i];
-          line[k] = weight;
-          if (k > 0) line[length[axis] - k] = weight;
+          samples[k] = weight;
+          if (k > 0) samples[length[axis] - k] = weight;
         }
         fftw_execute(plan.get());
         for (std::size_t k = 0; k < half[axis]; ++k)
@@ -303,9 +303,9 @@ void EvenConvolution::Implementation::transform_kernel(std::span<const double> w
     extent = next_extent;
   }
   spectrum.assign(half[0] * half[1] * row_stride, 0.0);
-  for (std::size_t line = 0; line < half[0] * half[1]; ++line) {
+  for (std::size_t row = 0; row < half[0] * half[1]; ++row) {
     for (std::size_t k = 0; k < half[2]; ++k)
-      spectrum[line * row_stride + k] = scale * data[line * half[2] + k];
+      spectrum[row * row_stride + k] = scale * data[row * half[2] + k];
   }
 }
 
@@ -401,13 +401,13 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
   }
   const std::size_t sheet = length[1] * lanes;
   for (std::size_t i = 0; i < count[0]; ++i) {
-    Complex* line = plane + i * sheet;
+    Complex* column_of_sheet = plane + i * sheet;
     for (std::size_t j = 0; j < count[1]; ++j) {
-      std::memcpy(static_cast<void*>(line + j * lanes), rows.get() + (i * count[1] + j) * row_stride + first,
+      std::memcpy(static_cast<void*>(column_of_sheet + j * lanes), rows.get() + (i * count[1] + j) * row_stride + first,
                   lanes * sizeof(Complex));
     }
-    std::fill(line + count[1] * lanes, line + sheet, Complex{});
-    fftw_execute_dft(column_forward[1].get(), raw(line), raw(line));
+    std::fill(column_of_sheet + count[1] * lanes, column_of_sheet + sheet, Complex{});
+    fftw_execute_dft(column_forward[1].get(), raw(column_of_sheet), raw(column_of_sheet));
   }
   for (std::size_t k = 0; k < length[1]; ++k) {
     for (std::size_t i = 0; i < count[0]; ++i) {
@@ -424,10 +424,10 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
     }
   }
   for (std::size_t i = 0; i < count[0]; ++i) {
-    Complex* line = plane + i * sheet;
-    fftw_execute_dft(column_backward[1].get(), raw(line), raw(line));
+    Complex* column_of_sheet = plane + i * sheet;
+    fftw_execute_dft(column_backward[1].get(), raw(column_of_sheet), raw(column_of_sheet));
     for (std::size_t j = 0; j < count[1]; ++j) {
-      std::memcpy(static_cast<void*>(rows.get() + (i * count[1] + j) * row_stride + first), line + j * lanes,
+      std::memcpy(static_cast<void*>(rows.get() + (i * count[1] + j) * row_stride + first), column_of_sheet + j * lanes,
                   lanes * sizeof(Complex));
     }
   }

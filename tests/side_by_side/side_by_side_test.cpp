@@ -195,6 +195,21 @@ INSTANTIATE_TEST_SUITE_P(Schemes, EachScheme,
                                            particle::Scheme::Mala),
                          [](const auto& scheme) { return std::string(particle::name(scheme.param)); });
 
+TEST(SideBySide, TheReportDrawsAsManyBinsAsAskedFor) {
+  const Folder folder;
+  Question question = gaussian_question(50, 2);
+  question.end = 0.25;
+  question.comparison_bins = 17;
+  ASSERT_EQ(run_in(folder, question).status, RunStatus::Completed);
+  const io::RunReader reader(folder.path() / "run.h5");
+  EXPECT_EQ(reader.manifest().at("histogram_bins"), "17");
+  const std::string asked = io::read_text(folder.path() / "figures" / "state_0.svg");
+  question.comparison_bins = 64;
+  const Folder other;
+  ASSERT_EQ(run_in(other, question).status, RunStatus::Completed);
+  EXPECT_NE(asked, io::read_text(other.path() / "figures" / "state_0.svg"));
+}
+
 TEST(SideBySide, EachSideRunsAlone) {
   for (const bool particles : {true, false}) {
     const Folder folder;
