@@ -468,9 +468,6 @@ void read_density(Table& table, const std::optional<Domain>& domain, side_by_sid
   side_by_side::DensitySide side;
   for (const std::int64_t cells : table.integers("cells"))
     side.cells.push_back(static_cast<std::size_t>(cells));
-  if (table.text("scheme") == "auto") table.fill("scheme", std::string("semi_implicit"));
-  side.options.scheme =
-      table.text("scheme") == "semi_implicit" ? pde::Scheme::SemiImplicit : pde::Scheme::MethodOfLines;
   side.options.tolerance = table.number("tolerance");
   if (table.has("timestep")) side.options.timestep = table.number("timestep");
   require_resolvable(table, side.options.timestep, question.end);
@@ -484,6 +481,21 @@ void read_density(Table& table, const std::optional<Domain>& domain, side_by_sid
     has_dimension(table, "cells", side.cells.size(), dimension(*domain));
   }
   question.density = std::move(side);
+}
+
+/// What `auto` means depends on the temperature, and the upwind scheme has one temperature only.
+void choose_density_scheme(Table& table, const Model& model, pde::Options& options) {
+  if (table.text("scheme") == "auto") {
+    table.fill("scheme", std::string(pde::name(pde::automatic_scheme(model))));
+  }
+  for (const pde::Scheme scheme : pde::schemes()) {
+    if (table.text("scheme") == pde::name(scheme)) options.scheme = scheme;
+  }
+  if (options.scheme == pde::Scheme::SecondOrderUpwind && std::isfinite(model.inverse_temperature)) {
+    table.problem("scheme",
+                  "is \"upwind\", which has no diffusion: must be \"auto\" | \"semi_implicit\" | \"method_of_lines\", "
+                  "or the model needs inverse_temperature = inf");
+  }
 }
 
 }  // namespace
@@ -515,6 +527,7 @@ Assembly assemble(Document& document, const Request& request) {
 
   const auto model = model_of(document, domain, folder,
                               question.density ? question.density->cells : std::vector<std::size_t>{});
+  if (model && question.density) choose_density_scheme(*density, *model, question.density->options);
   const auto initial = initial_of(document, domain, folder);
   if (particles != nullptr) read_particles(*particles, model ? &*model : nullptr, domain, request, question);
   if (const Table* compare = document.table("compare"); compare != nullptr && compare->good()) {

@@ -271,9 +271,10 @@ Section density() {
                    "of the grid, one number for each coordinate"),
           defaulted(
               "scheme",
-              Choice{{{"auto", "semi_implicit"},
+              Choice{{{"auto", "upwind at inverse_temperature = inf, else semi_implicit"},
                       {"semi_implicit", "implicit Scharfetter-Gummel steps, potential frozen over a step"},
-                      {"method_of_lines", "explicit adaptive reference (Boost.Odeint)"}}},
+                      {"method_of_lines", "explicit adaptive reference (Boost.Odeint)"},
+                      {"upwind", "limited second-order fluxes, inverse_temperature = inf only"}}},
               std::string("auto"), "", "finite-volume scheme"),
           optional("timestep", Number::positive(), 1e-3, "time", "fixed step; absent: adaptive"),
           defaulted("tolerance", Number{.lower = 1e-14, .upper = 0.1}, 1e-5, "1/time",

@@ -345,6 +345,20 @@ TEST(Assemble, RefusesANumberlessCellThatTheLatticeMisses) {
   EXPECT_NE(text.find("model.potential[0].value: V is "), std::string::npos) << text;
 }
 
+TEST(Assemble, TheDensityIsUpwindedAtZeroTemperatureOnly) {
+  const std::string cold = with(riesz_gas, "inverse_temperature = 4.0", "inverse_temperature = inf");
+  ASSERT_NE(cold, riesz_gas);
+  const auto scheme = [](const std::string& text) {
+    const auto document = config::Document::parse(text, "c.toml", catalogue::run(), {});
+    return assemble(*document, {.config = "c.toml"}).question.density->options.scheme;
+  };
+  EXPECT_EQ(scheme(riesz_gas), pde::Scheme::SemiImplicit);
+  EXPECT_EQ(scheme(cold), pde::Scheme::SecondOrderUpwind);
+  EXPECT_NE(problems(with(riesz_gas, "cells = [256]", "cells = [256]\nscheme = \"upwind\""))
+                .find("density.scheme: is \"upwind\", which has no diffusion"),
+            std::string::npos);
+}
+
 TEST(Assemble, WholeSpaceIsForParticlesOnly) {
   const std::string whole = with(riesz_gas, "type = \"box\"\nlower = [-1.0]\nupper = [1.0]",
                                  "type = \"whole_space\"\ndimension = 1");
