@@ -7,11 +7,13 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
 #include "potentials/expression.hpp"
+#include "summation/fast_sum.hpp"
 #include "summation/terms.hpp"
 
 namespace rieszflow {
@@ -110,6 +112,7 @@ struct PairSum::Implementation {
   Options options;
   Tiling tiling;
   std::vector<Workspace> workspaces;  ///< (thread)
+  std::optional<FastSum> fast;        ///< of the radial terms
 
   Implementation(const Model& model, std::size_t count, Options wanted)
       : terms(model),
@@ -118,13 +121,23 @@ struct PairSum::Implementation {
         dimension(rieszflow::dimension(model.domain)),
         options(wanted),
         tiling(count, dimension),
-        workspaces(static_cast<std::size_t>(wanted.threads)) {}
+        workspaces(static_cast<std::size_t>(wanted.threads)) {
+    const bool possible = dimension <= 3 && !terms.radial.empty() && count > 1;
+    const bool wanted_fast =
+        options.method == Method::Fast || (options.method == Method::Automatic && possible &&
+                                           FastSum::expected_seconds(count, dimension, options.tolerance) <
+                                               FastSum::expected_direct_seconds(count, dimension));
+    if (possible && wanted_fast) fast.emplace(terms.radial, model.domain, count, options.tolerance);
+  }
 
   std::size_t stride() const { return (particle_count + simd::padding - 1) / simd::padding * simd::padding; }
 
   /// Sum of W over unordered pairs of all terms that are summed pair by pair; forces += their forces.
   double add_pairs(Workspace& work, std::span<const double> positions, std::span<double> forces,
-                   bool with_energy, int threads) const {
+                   bool with_energy, int threads) {
+    double far_and_near = 0.0;
+    const bool radial_done = fast && fast->add(positions, forces, far_and_near, threads);
+    if (radial_done && terms.periodic.empty() && terms.scalar.empty()) return far_and_near;
     const std::size_t n = particle_count, d = dimension;
     work.positions.assign(d * stride(), 0.0);
     work.forces.resize(d * stride());
@@ -286,7 +299,7 @@ struct PairSum::Implementation {
 
   /// One replica with `threads` threads.
   double add_replica(Workspace& work, std::span<const double> x, std::span<double> forces, bool with_energy,
-                     int threads) const {
+                     int threads) {
     double energy = add_sums(work, x, forces);
     if (terms.has_pairs() && particle_count > 1) {
       const double pairs = add_pairs(work, x, forces, with_energy, threads);
@@ -301,7 +314,8 @@ struct PairSum::Implementation {
     expects(positions.size() == replica_count * size && forces.size() == positions.size(),
             "positions and forces are (replica, particle, dimension)");
     expects(energies.empty() || energies.size() == replica_count, "one energy for each replica");
-    const bool over_replicas = replica_count >= static_cast<std::size_t>(options.threads);
+    // The fast sum owns one mesh: replicas follow one another there, and the threads share each.
+    const bool over_replicas = !fast && replica_count >= static_cast<std::size_t>(options.threads);
     const int outer = over_replicas ? options.threads : 1, inner = over_replicas ? 1 : options.threads;
 #pragma omp parallel for schedule(dynamic) num_threads(outer) if (outer > 1)
     for (std::int64_t index = 0; index < static_cast<std::int64_t>(replica_count); ++index) {
@@ -344,7 +358,7 @@ struct PairSum::Implementation {
 
 PairSum::PairSum(const Model& model, std::size_t particle_count, Options options) : implementation_(nullptr) {
   expects(options.threads >= 1, "at least one thread");
-  expects(options.method != Method::Fast, "the fast sum is not part of this version");
+  expects(options.tolerance > 0.0, "the tolerance is positive");
   implementation_ = std::make_unique<Implementation>(model, particle_count, options);
 }
 PairSum::~PairSum() = default;
@@ -372,6 +386,6 @@ void PairSum::closest_pairs(std::span<const double> positions, std::size_t repli
   }
 }
 
-std::string_view PairSum::method_name() const { return "direct"; }
+std::string_view PairSum::method_name() const { return implementation_->fast ? "fast" : "direct"; }
 
 }  // namespace rieszflow

@@ -16,10 +16,13 @@ namespace rieszflow {
 /// concurrent calls on one object.
 class PairSum {
  public:
+  /// Direct: every pair. Fast: a mesh for what is far (fast_sum.hpp), for radial interactions in at most
+  /// three dimensions outside of a torus; other terms stay direct. Automatic: the one that a cost model
+  /// expects to be quicker.
   enum class Method { Automatic, Direct, Fast };
   struct Options {
     Method method = Method::Automatic;
-    double tolerance = 1e-6;  ///< relative L2 error of the forces, for Fast
+    double tolerance = 1e-6;  ///< relative L2 error of the forces of the fast sum, 1e-3 .. 1e-10
     int threads = 1;
   };
   PairSum(const Model& model, std::size_t particle_count, Options options);

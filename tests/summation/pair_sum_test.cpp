@@ -85,7 +85,8 @@ Sums by_definition(const Interaction& w, const std::vector<double>& positions, s
 
 Sums by_pair_sum(const Model& model, const std::vector<double>& positions, std::size_t d, int threads = 1) {
   Sums sums{std::vector<double>(positions.size(), 0.0)};
-  const PairSum pair_sum(model, positions.size() / d, {.threads = threads});
+  const PairSum pair_sum(model, positions.size() / d,
+                         {.method = PairSum::Method::Direct, .threads = threads});
   pair_sum.add_forces(positions, 1, sums.forces, std::span(&sums.energy, 1));
   return sums;
 }
@@ -163,7 +164,7 @@ TEST(PairSum, HasTheSameBitsForOneTwoAndThreeThreads) {
         std::vector<double> reference, reference_energies;
         for (const int threads : {1, 2, 3}) {
           std::vector<double> forces(positions.size(), 0.0), energies(replicas);
-          PairSum(free_model(d, {w}), n, {.threads = threads})
+          PairSum(free_model(d, {w}), n, {.method = PairSum::Method::Direct, .threads = threads})
               .add_forces(positions, replicas, forces, energies);
           if (threads == 1) reference = forces, reference_energies = energies;
           EXPECT_EQ(forces, reference) << label << " d=" << d << " threads=" << threads;

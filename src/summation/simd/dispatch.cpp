@@ -2,6 +2,7 @@
 #include <numbers>
 
 #include "summation/simd/direct_kernels.hpp"
+#include "summation/simd/mesh_kernels.hpp"
 
 namespace rieszflow::simd {
 
@@ -33,17 +34,29 @@ PowerTable::PowerTable(double a) {
   for (int k = 0; k < n; ++k) coefficients[k] = static_cast<double>(power[k]);
 }
 
-extern const DirectKernels x86_64_v4, x86_64_v3, baseline;
+extern const DirectKernels baseline;
+extern const MeshKernels mesh_baseline;
+
+#if defined(RIESZFLOW_X86_64_LEVELS)
+extern const DirectKernels x86_64_v4, x86_64_v3;
+extern const MeshKernels mesh_x86_64_v4, mesh_x86_64_v3;
 
 const DirectKernels& direct_kernels() {
-#if defined(RIESZFLOW_X86_64_LEVELS)
-  static const DirectKernels& best = __builtin_cpu_supports("x86-64-v4")   ? x86_64_v4
-                                     : __builtin_cpu_supports("x86-64-v3") ? x86_64_v3
-                                                                           : baseline;
-  return best;
-#else
-  return baseline;
-#endif
+  static const DirectKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? x86_64_v4
+                                       : __builtin_cpu_supports("x86-64-v3") ? x86_64_v3
+                                                                             : baseline;
+  return widest;
 }
+
+const MeshKernels& mesh_kernels() {
+  static const MeshKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? mesh_x86_64_v4
+                                     : __builtin_cpu_supports("x86-64-v3") ? mesh_x86_64_v3
+                                                                           : mesh_baseline;
+  return widest;
+}
+#else
+const DirectKernels& direct_kernels() { return baseline; }
+const MeshKernels& mesh_kernels() { return mesh_baseline; }
+#endif
 
 }  // namespace rieszflow::simd

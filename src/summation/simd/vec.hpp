@@ -30,6 +30,14 @@ using UnalignedVec = double __attribute__((vector_size(8 * lanes), aligned(8), m
 
 RIESZFLOW_INLINE Vec load(const double* from) { return *reinterpret_cast<const UnalignedVec*>(from); }
 RIESZFLOW_INLINE void store(double* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
+/// The first `count` lanes only, 0 < count <= lanes.
+RIESZFLOW_INLINE void store_first(double* to, Vec v, int count) {
+#if RIESZFLOW_AVX512
+  _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1 << count) - 1), v);
+#else
+  for (int l = 0; l < count; ++l) to[l] = v[l];
+#endif
+}
 RIESZFLOW_INLINE Vec broadcast(double x) { return x - Vec{}; }
 RIESZFLOW_INLINE Int broadcast(std::int64_t x) { return x - Int{}; }
 RIESZFLOW_INLINE Int lane_numbers() {

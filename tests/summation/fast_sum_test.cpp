@@ -1,0 +1,222 @@
+#include "summation/fast_sum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "core/noise.hpp"
+#include "summation/far_field.hpp"
+#include "summation/pair_sum.hpp"
+
+namespace rieszflow {
+namespace {
+
+struct Sums {
+  std::vector<double> forces;
+  double energy = 0.0;
+};
+
+Sums sums_of(const Model& model, const std::vector<double>& x, PairSum::Method method,
+             double tolerance = 1e-6, int threads = 1) {
+  Sums sums{std::vector<double>(x.size(), 0.0)};
+  const PairSum pair_sum(model, x.size() / dimension(model.domain),
+                         {.method = method, .tolerance = tolerance, .threads = threads});
+  pair_sum.add_forces(x, 1, sums.forces, std::span(&sums.energy, 1));
+  return sums;
+}
+
+double relative_error(const std::vector<double>& a, const std::vector<double>& exact) {
+  double error = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    error += (a[i] - exact[i]) * (a[i] - exact[i]);
+    size += exact[i] * exact[i];
+  }
+  return std::sqrt(error / size);
+}
+
+/// Uniform in [-1, 1]^d.
+std::vector<double> cloud(std::size_t particle_count, std::size_t d) {
+  std::vector<double> x(particle_count * d);
+  NoiseStream(5, NoisePurpose::ReferenceSample).uniforms(0, 0, 0, x);
+  for (double& c : x) c = 2.0 * c - 1.0;
+  return x;
+}
+
+Model box_model(std::size_t d, std::vector<Interaction> w) {
+  return {Box{std::vector(d, -1.0), std::vector(d, 1.0)}, {}, std::move(w), 1.0};
+}
+
+std::vector<Interaction> kernels(std::size_t d) {
+  std::vector<Interaction> all = {RieszInteraction{.exponent = -0.5},
+                                  RieszInteraction{.exponent = 0.7, .strength = 1.3},
+                                  RieszInteraction{.exponent = 0.7, .strength = -1.0, .softening = 0.2},
+                                  LogarithmicInteraction{},
+                                  LogarithmicInteraction{1.0, 0.05},
+                                  GaussianInteraction{2.0, 0.3},
+                                  GaussianInteraction{2.0, 0.01},
+                                  MorseInteraction{2.0, 0.3, 1.0, 0.9}};
+  if (d > 1) all.push_back(RieszInteraction{.exponent = 1.0});
+  if (d > 2) all.push_back(RieszInteraction{.exponent = 2.0});
+  return all;
+}
+
+/// Enough particles that the mesh is used at every tolerance.
+std::size_t enough(std::size_t d) { return d == 3 ? 12000 : 3000; }
+
+TEST(FastSum, KeepsItsToleranceForEveryKernelAndDimension) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const auto x = cloud(enough(d), d);
+    for (const Interaction& w : kernels(d)) {
+      const Model model = box_model(d, {w});
+      const Sums exact = sums_of(model, x, PairSum::Method::Direct);
+      for (const double tolerance : {1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10}) {
+        if (d == 3 && tolerance != 1e-4 && tolerance != 1e-6) continue;
+        const Sums fast = sums_of(model, x, PairSum::Method::Fast, tolerance);
+        EXPECT_LT(relative_error(fast.forces, exact.forces), tolerance)
+            << name(w) << " d=" << d << ' ' << tolerance;
+        // The energy is an average: its error is far below that of single forces, down to round-off.
+        EXPECT_NEAR(fast.energy, exact.energy, (tolerance + 1e-13) * std::abs(exact.energy))
+            << name(w) << " d=" << d;
+      }
+    }
+  }
+}
+
+TEST(FastSum, KeepsItsToleranceOnWallsAndInClusters) {
+  const std::size_t n = 4000;
+  for (const Interaction& w :
+       std::vector<Interaction>{LogarithmicInteraction{}, RieszInteraction{.exponent = 0.5}}) {
+    auto walls = cloud(n, 2), lattice = walls, dense = walls;
+    // The arcsine law of a wall-bound gas, a lattice on multiples of the mesh width's kind, a cluster of half
+    // the particles.
+    for (double& c : walls) c = std::sin(1.5707963267948966 * c);
+    for (std::size_t i = 0; i < n; ++i) {
+      lattice[2 * i] = -1.0 + static_cast<double>(i % 64) / 32.0;
+      lattice[2 * i + 1] = -1.0 + static_cast<double>(i / 64) / 32.0;
+      if (i % 2 == 0) dense[2 * i] *= 0.01, dense[2 * i + 1] *= 0.01;
+    }
+    for (auto* const x : {&walls, &lattice, &dense}) {
+      const Model model = box_model(2, {w});
+      const Sums exact = sums_of(model, *x, PairSum::Method::Direct),
+                 fast = sums_of(model, *x, PairSum::Method::Fast);
+      EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6) << name(w);
+      EXPECT_NEAR(fast.energy, exact.energy, 1e-6 * std::abs(exact.energy)) << name(w);
+    }
+  }
+}
+
+TEST(FastSum, IndicesStayInRangeForPointsOnTheWallsAndFlatBoxes) {
+  auto x = cloud(3000, 2);
+  x[0] = 1.0, x[1] = 1.0, x[2] = -1.0, x[3] = -1.0;
+  x[4] = std::nextafter(1.0, 0.0), x[5] = std::nextafter(1.0, 2.0);
+  for (const double height : {1.0, 1e-9}) {
+    auto flat = x;
+    for (std::size_t i = 0; i < 3000; ++i) flat[2 * i + 1] *= height;
+    const Model model{WholeSpace{2}, {}, {LogarithmicInteraction{}}, 1.0};
+    const Sums exact = sums_of(model, flat, PairSum::Method::Direct),
+               fast = sums_of(model, flat, PairSum::Method::Fast);
+    EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6) << height;
+  }
+}
+
+TEST(FastSum, AFarOutlierAndACloudOnOnePointAreSummed) {
+  auto x = cloud(2000, 2);
+  x[0] = 1e4;
+  const Model model{WholeSpace{2}, {}, {LogarithmicInteraction{}}, 1.0};
+  const Sums exact = sums_of(model, x, PairSum::Method::Direct),
+             fast = sums_of(model, x, PairSum::Method::Fast);
+  EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6);
+  const std::vector<double> point(2 * 500, 0.25);
+  const Sums together = sums_of(model, point, PairSum::Method::Fast);
+  EXPECT_EQ(together.energy, std::numeric_limits<double>::infinity());
+  for (const double f : together.forces) EXPECT_NEAR(f, 0.0, 1e-12);
+}
+
+TEST(FastSum, ACoincidentPairHasInfiniteEnergyAndSparesTheOthers) {
+  auto x = cloud(3000, 2);
+  x[2] = x[0], x[3] = x[1];
+  const Model model = box_model(2, {LogarithmicInteraction{}});
+  const Sums exact = sums_of(model, x, PairSum::Method::Direct),
+             fast = sums_of(model, x, PairSum::Method::Fast);
+  EXPECT_EQ(fast.energy, std::numeric_limits<double>::infinity());
+  EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6);
+}
+
+TEST(FastSum, SeveralInteractionsShareOneMesh) {
+  const auto x = cloud(3000, 2);
+  const Model model =
+      box_model(2, {LogarithmicInteraction{}, RieszInteraction{.exponent = 0.5, .strength = -0.3},
+                    GaussianInteraction{3.0, 0.2}, QuadraticInteraction{}});
+  const Sums exact = sums_of(model, x, PairSum::Method::Direct),
+             fast = sums_of(model, x, PairSum::Method::Fast);
+  EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6);
+  EXPECT_NEAR(fast.energy, exact.energy, 1e-6 * std::abs(exact.energy));
+}
+
+TEST(FastSum, HasTheSameBitsForOneTwoAndThreeThreadsAndWhateverCameBefore) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const auto x = cloud(enough(d), d);
+    auto other = x;
+    for (double& c : other) c *= 0.3;
+    const Model model = box_model(d, {LogarithmicInteraction{}});
+    const Sums reference = sums_of(model, x, PairSum::Method::Fast, 1e-4);
+    for (const int threads : {2, 3}) {
+      const Sums sums = sums_of(model, x, PairSum::Method::Fast, 1e-4, threads);
+      EXPECT_EQ(sums.forces, reference.forces) << d;
+      EXPECT_EQ(sums.energy, reference.energy) << d;
+    }
+    // A run that was elsewhere before, and a resumed one that was not, agree.
+    const PairSum used(model, enough(d), {.method = PairSum::Method::Fast, .tolerance = 1e-4});
+    std::vector<double> scratch(x.size(), 0.0), forces(x.size(), 0.0);
+    used.add_forces(other, 1, scratch);
+    used.add_forces(x, 1, forces);
+    EXPECT_EQ(forces, reference.forces) << d;
+  }
+}
+
+TEST(FastSum, AutomaticIsDirectForFewAndFastForMany) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const Model model = box_model(d, {LogarithmicInteraction{}});
+    EXPECT_EQ(PairSum(model, 100, {}).method_name(), "direct");
+    EXPECT_EQ(PairSum(model, 1000000, {}).method_name(), "fast");
+  }
+  EXPECT_EQ(PairSum(box_model(5, {LogarithmicInteraction{}}), 1000000, {}).method_name(), "direct");
+}
+
+TEST(FarField, ForceIsTheDerivativeOfTheValueAndTheRestFallsLikeAGaussian) {
+  using simd::RadialKind;
+  const double alpha = 3.0;
+  const simd::PowerTable table(1.25);
+  for (simd::RadialKernel kernel :
+       std::vector<simd::RadialKernel>{{.kind = RadialKind::Logarithm},
+                                       {.kind = RadialKind::InverseFirst},
+                                       {.kind = RadialKind::InverseSquare},
+                                       {.kind = RadialKind::Distance},
+                                       {.kind = RadialKind::Power, .exponent = 0.5, .power = &table},
+                                       {.kind = RadialKind::Morse,
+                                       .repulsion = 1.0,
+                                       .repulsion_length = 0.5,
+                                       .attraction = 0.4,
+                                       .attraction_length = 1.0}}) {
+    const FarField far(kernel, alpha);
+    for (const double q : {0.01, 0.3, 1.0, 4.0}) {
+      const double h = 1e-4 * q;
+      const double slope = (far.at(q + h).value - far.at(q - h).value) / (2.0 * h);
+      EXPECT_NEAR(far.at(q).force_over_r, -2.0 * slope, 1e-6 * (1.0 + std::abs(slope)))
+          << static_cast<int>(kernel.kind);
+    }
+    const double distance = 2.2;  // alpha r = 6.6: exp(-43.6) = 1e-19
+    const std::vector<double> squared(8, distance * distance);
+    std::vector<double> force(8), value(8);
+    simd::direct_kernels().pointwise(kernel, 8, squared.data(), force.data(), value.data());
+    EXPECT_NEAR(far.at(squared[0]).force_over_r, force[0], 1e-14) << static_cast<int>(kernel.kind);
+    EXPECT_NEAR(far.at(squared[0]).value, value[0], 1e-14) << static_cast<int>(kernel.kind);
+  }
+}
+
+}  // namespace
+}  // namespace rieszflow
