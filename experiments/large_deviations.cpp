@@ -29,8 +29,10 @@ using Kind = StatisticChoice::Kind;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-/// <phi(z_a; omega), phi(z_b; omega)> for a <= b (KernelDistance) or for the one pair a = 0, b = 1 (KernelEntry).
-std::function<void(std::span<const double>, std::span<double>)> feature_products(const StatisticChoice& choice) {
+/// <phi(z_a; omega), phi(z_b; omega)> for a <= b (KernelDistance) or for the one pair a = 0, b = 1
+/// (KernelEntry).
+std::function<void(std::span<const double>, std::span<double>)> feature_products(
+    const StatisticChoice& choice) {
   const LiftedData data = lift(choice.map, choice.points, choice.data_dimension);
   const bool entry = choice.kind == Kind::KernelEntry;
   return [data, map = choice.map, entry](std::span<const double> omega, std::span<double> out) {
@@ -41,7 +43,8 @@ std::function<void(std::span<const double>, std::span<double>)> feature_products
     for (std::size_t a = 0; a < data.count; ++a) {
       for (std::size_t b = entry ? a + 1 : a; b < data.count; ++b) {
         out[k] = 0.0;
-        for (std::size_t c = 0; c < components; ++c) out[k] += phi[a * components + c] * phi[b * components + c];
+        for (std::size_t c = 0; c < components; ++c)
+          out[k] += phi[a * components + c] * phi[b * components + c];
         ++k;
       }
     }
@@ -68,7 +71,9 @@ double function_of(const StatisticChoice& choice, std::span<const double> x) {
   return 0.0;
 }
 
-std::size_t point_count(const StatisticChoice& choice) { return choice.points.size() / choice.data_dimension; }
+std::size_t point_count(const StatisticChoice& choice) {
+  return choice.points.size() / choice.data_dimension;
+}
 
 /// Mean square over all ordered pairs from the unordered ones: off-diagonal pairs count twice.
 std::vector<double> pair_weights(const StatisticChoice& choice) {
@@ -94,15 +99,15 @@ rare_event::Event event_of(Side side, double level) {
 }
 
 std::string event_text(Side side, double level) {
-  return side == Side::Above ? fmt::format("g > {:g}", level)
+  return side == Side::Above   ? fmt::format("g > {:g}", level)
          : side == Side::Below ? fmt::format("g < {:g}", level)
                                : fmt::format("|g| < {:g}", level);
 }
 
 /// Everything from the mean-field side at one temperature.
 struct Limit {
-  std::vector<double> target;                          ///< of a kernel distance
-  std::vector<std::pair<double, std::string>> rates;   ///< (level) I, NaN with a reason
+  std::vector<double> target;                         ///< of a kernel distance
+  std::vector<std::pair<double, std::string>> rates;  ///< (level) I, NaN with a reason
 };
 
 /// Where the density lives: the domain, or the essential box of V in the whole space.
@@ -178,10 +183,12 @@ Limit limit_of(const Question& question, double beta) {
         continue;
       }
       const Confinement wall(observable.components[0], level, beta);
-      const stationary::Result confined = stationary::solve(field, minima.front().density, options.solve, wall);
-      limit.rates[l] = confined.status == RunStatus::Completed
-                           ? std::pair(beta * (field.free_energy(confined.density).free_energy - lowest), std::string())
-                           : std::pair(not_a_number, std::string("no confined minimiser was found"));
+      const stationary::Result confined =
+          stationary::solve(field, minima.front().density, options.solve, wall);
+      limit.rates[l] =
+          confined.status == RunStatus::Completed
+              ? std::pair(beta * (field.free_energy(confined.density).free_energy - lowest), std::string())
+              : std::pair(not_a_number, std::string("no confined minimiser was found"));
       continue;
     }
     const rare_event::Event event = event_of(question.side, level);
@@ -192,11 +199,12 @@ Limit limit_of(const Question& question, double beta) {
   return limit;
 }
 
-/// A seed of its own for each row: FNV-1a over the bits of its numbers, so that rows do not depend on their order.
+/// A seed of its own for each row: FNV-1a over the bits of its numbers, so that rows do not depend on their
+/// order.
 std::uint64_t seed_of(std::uint64_t seed, std::size_t count, double beta, double level) {
   std::uint64_t hash = 14695981039346656037ULL;
-  for (const std::uint64_t word : {seed, static_cast<std::uint64_t>(count), std::bit_cast<std::uint64_t>(beta),
-                                   std::bit_cast<std::uint64_t>(level)}) {
+  for (const std::uint64_t word : {seed, static_cast<std::uint64_t>(count),
+                                   std::bit_cast<std::uint64_t>(beta), std::bit_cast<std::uint64_t>(level)}) {
     for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((word >> (8 * byte)) & 0xff)) * 1099511628211ULL;
   }
   return hash;
@@ -222,13 +230,18 @@ Json row_of(const Question& question, const rare_event::Statistic& statistic, st
   double autocorrelation_time = 1.0, acceptance = 0.0;
   for (const rare_event::Window& window : measured.windows) {
     acceptance += window.acceptance / static_cast<double>(measured.windows.size());
-    if (window.series.size() > 1) autocorrelation_time = std::max(autocorrelation_time, autocorrelation(window.series).time);
+    if (window.series.size() > 1)
+      autocorrelation_time = std::max(autocorrelation_time, autocorrelation(window.series).time);
   }
   Json windows = Json::array();
   for (const rare_event::Window& window : measured.windows) {
-    windows.push_back({{"tilt", window.bias.tilt}, {"stiffness", window.bias.stiffness}, {"center", window.bias.center},
-                       {"mean", number(window.mean)}, {"standard_deviation", number(window.standard_deviation)},
-                       {"acceptance", window.acceptance}, {"step", window.step}});
+    windows.push_back({{"tilt", window.bias.tilt},
+                       {"stiffness", window.bias.stiffness},
+                       {"center", window.bias.center},
+                       {"mean", number(window.mean)},
+                       {"standard_deviation", number(window.standard_deviation)},
+                       {"acceptance", window.acceptance},
+                       {"step", window.step}});
   }
   return {{"count", count},
           {"inverse_temperature", beta},
@@ -254,10 +267,12 @@ Json row_of(const Question& question, const rare_event::Statistic& statistic, st
 Json fit_across_counts(const Json& rows, double beta, double level, double rate_theory, bool set_event) {
   std::vector<TailPoint> points;
   for (const Json& row : rows) {
-    if (row.at("inverse_temperature") != beta || row.at("level") != level || !row.at("log_probability").is_number()) continue;
+    if (row.at("inverse_temperature") != beta || row.at("level") != level ||
+        !row.at("log_probability").is_number())
+      continue;
     points.push_back({.size = row.at("count").get<double>(),
-                      .log_probability = {row.at("log_probability").get<double>(), number_at(row, "standard_error"),
-                                          row.at("replicates").size()}});
+                      .log_probability = {row.at("log_probability").get<double>(),
+                                          number_at(row, "standard_error"), row.at("replicates").size()}});
   }
   if (points.size() < 2) return nullptr;
   const double coefficient = set_event ? 0.0 : 0.5;
@@ -292,21 +307,29 @@ Json fit_across_counts(const Json& rows, double beta, double level, double rate_
 Json fit_across_temperatures(const Question& question, const Json& rows, std::size_t count, double level) {
   std::vector<TailPoint> points;
   for (const Json& row : rows) {
-    if (row.at("count") != count || row.at("level") != level || !row.at("log_probability").is_number()) continue;
+    if (row.at("count") != count || row.at("level") != level || !row.at("log_probability").is_number())
+      continue;
     points.push_back({.size = row.at("inverse_temperature").get<double>() * static_cast<double>(count),
-                      .log_probability = {row.at("log_probability").get<double>(), number_at(row, "standard_error"),
-                                          row.at("replicates").size()}});
+                      .log_probability = {row.at("log_probability").get<double>(),
+                                          number_at(row, "standard_error"), row.at("replicates").size()}});
   }
   if (points.size() < 4) return nullptr;
   const TailFit fit = fit_tail(points, {.log_coefficient = {}, .inverse_term = false});
-  Json json{{"count", count}, {"level", level}, {"form", "beta N E + a log beta + b"}, {"energy", fit.rate.value},
-            {"standard_error", number(fit.rate.standard_error)}, {"log_coefficient", fit.log_coefficient.value},
-            {"chi_squared", fit.chi_squared}, {"degrees_of_freedom", fit.degrees_of_freedom}};
+  Json json{{"count", count},
+            {"level", level},
+            {"form", "beta N E + a log beta + b"},
+            {"energy", fit.rate.value},
+            {"standard_error", number(fit.rate.standard_error)},
+            {"log_coefficient", fit.log_coefficient.value},
+            {"chi_squared", fit.chi_squared},
+            {"degrees_of_freedom", fit.degrees_of_freedom}};
   if (question.statistic.kind != Kind::Largest && question.statistic.kind != Kind::KernelDistance) {
     const rare_event::Statistic statistic = statistic_of(question.statistic, {});
-    const rare_event::MinimiserOptions options{.starts = 8, .seed = question.options.seed, .threads = question.options.threads};
+    const rare_event::MinimiserOptions options{
+        .starts = 8, .seed = question.options.seed, .threads = question.options.threads};
     const auto free = rare_event::minimise(question.model, count, options);
-    const auto inside = rare_event::minimise(question.model, count, statistic, event_of(question.side, level), options);
+    const auto inside =
+        rare_event::minimise(question.model, count, statistic, event_of(question.side, level), options);
     if (free.status == RunStatus::Completed && inside.status == RunStatus::Completed) {
       json["energy_theory"] = inside.best.hamiltonian - free.best.hamiltonian;
     }
@@ -326,19 +349,24 @@ void write_report(const Question& question, const Setting& setting, const Json& 
     const double beta = fit.at("inverse_temperature"), level = fit.at("level");
     plot::Markers measured{.x = {}, .y = {}, .error = {}, .label = "N particles"};
     for (const Json& row : rows) {
-      if (row.at("inverse_temperature") != beta || row.at("level") != level || !row.at("rate").is_number()) continue;
+      if (row.at("inverse_temperature") != beta || row.at("level") != level || !row.at("rate").is_number())
+        continue;
       measured.x.push_back(row.at("count"));
       measured.y.push_back(row.at("rate"));
       measured.error.push_back(number_at(row, "standard_error") / row.at("count").get<double>());
     }
     if (measured.x.empty()) continue;
-    const double low = *std::min_element(measured.x.begin(), measured.x.end()), high = *std::max_element(measured.x.begin(), measured.x.end());
-    plot::Curve fitted{.x = {}, .y = {}, .label = "fit"}, limit{.x = {low, high}, .y = {}, .label = "density, N = ∞", .ink = plot::Ink::Black, .dashed = true};
+    const double low = *std::min_element(measured.x.begin(), measured.x.end()),
+                 high = *std::max_element(measured.x.begin(), measured.x.end());
+    plot::Curve fitted{.x = {}, .y = {}, .label = "fit"},
+        limit{.x = {low, high}, .y = {}, .label = "density, N = ∞", .ink = plot::Ink::Black, .dashed = true};
     const double b = question.statistic.kind == Kind::Largest ? 0.0 : 0.5;
     for (int i = 0; i <= 60; ++i) {
       const double n = low * std::pow(high / low, i / 60.0);
       fitted.x.push_back(n);
-      fitted.y.push_back(fit.at("rate").get<double>() + (b * std::log(n) + fit.at("offset").get<double>() + fit.at("inverse_coefficient").get<double>() / n) / n);
+      fitted.y.push_back(fit.at("rate").get<double>() + (b * std::log(n) + fit.at("offset").get<double>() +
+                                                         fit.at("inverse_coefficient").get<double>() / n) /
+                                                            n);
     }
     plot::Figure figure{.title = fmt::format("β = {:g}, {}", beta, event_text(question.side, level)),
                         .x = {.label = "N", .logarithmic = true},
@@ -348,28 +376,36 @@ void write_report(const Question& question, const Setting& setting, const Json& 
       limit.y = {fit.at("rate_theory"), fit.at("rate_theory")};
       figure.layers.emplace_back(limit);
     }
-    sections.push_back({.title = figure.title, .text = "Rate at finite N, its fit, and the rate function of the density.",
+    sections.push_back({.title = figure.title,
+                        .text = "Rate at finite N, its fit, and the rate function of the density.",
                         .figures = {{fmt::format("rate_{}", sections.size() + 1), figure, figure.title}}});
   }
   std::vector<std::vector<std::string>> lines;
   for (const Json& row : rows) {
-    lines.push_back({cell(row, "count"), cell(row, "inverse_temperature"), cell(row, "level"), cell(row, "method"),
-                     cell(row, "log_probability", "{:.4f}"), cell(row, "standard_error", "{:.4f}"), cell(row, "rate", "{:.5f}"),
-                     cell(row, "rate_theory", "{:.5f}"), fmt::format("{}", row.at("windows").size()), cell(row, "least_overlap", "{:.2f}"),
-                     cell(row, "autocorrelation_time", "{:.1f}"), cell(row, "acceptance", "{:.2f}"), cell(row, "effective_samples", "{:.0f}"),
+    lines.push_back({cell(row, "count"), cell(row, "inverse_temperature"), cell(row, "level"),
+                     cell(row, "method"), cell(row, "log_probability", "{:.4f}"),
+                     cell(row, "standard_error", "{:.4f}"), cell(row, "rate", "{:.5f}"),
+                     cell(row, "rate_theory", "{:.5f}"), fmt::format("{}", row.at("windows").size()),
+                     cell(row, "least_overlap", "{:.2f}"), cell(row, "autocorrelation_time", "{:.1f}"),
+                     cell(row, "acceptance", "{:.2f}"), cell(row, "effective_samples", "{:.0f}"),
                      cell(row, "seconds", "{:.1f}"), cell(row, "status")});
   }
   std::vector<std::vector<std::string>> verdicts;
   for (const Json& fit : fits) {
-    verdicts.push_back({cell(fit, "inverse_temperature"), cell(fit, "level"), cell(fit, "rate", "{:.6f}"), cell(fit, "standard_error", "{:.6f}"),
-                        cell(fit, "rate_theory", "{:.6f}"), fit.contains("z") ? cell(fit, "z", "{:.2f}") : "-",
-                        fit.contains("passed") ? (fit.at("passed").get<bool>() ? "agrees" : "differs") : "-"});
+    verdicts.push_back(
+        {cell(fit, "inverse_temperature"), cell(fit, "level"), cell(fit, "rate", "{:.6f}"),
+         cell(fit, "standard_error", "{:.6f}"), cell(fit, "rate_theory", "{:.6f}"),
+         fit.contains("z") ? cell(fit, "z", "{:.2f}") : "-",
+         fit.contains("passed") ? (fit.at("passed").get<bool>() ? "agrees" : "differs") : "-"});
   }
   std::filesystem::create_directories(setting.directory / "figures");
   std::string page = report::page_start("Large deviations: " + question.name);
   page += "<p>" + report::escaped(description(question.model)) + "</p>\n";
-  page += report::table({"N", "β", "level", "method", "log P", "error", "rate", "rate, density", "windows", "overlap", "τ", "acceptance", "samples", "seconds", "status"}, lines);
-  if (!verdicts.empty()) page += report::table({"β", "level", "I, N → ∞", "error", "I, density", "z", "verdict"}, verdicts);
+  page += report::table({"N", "β", "level", "method", "log P", "error", "rate", "rate, density", "windows",
+                         "overlap", "τ", "acceptance", "samples", "seconds", "status"},
+                        lines);
+  if (!verdicts.empty())
+    page += report::table({"β", "level", "I, N → ∞", "error", "I, density", "z", "verdict"}, verdicts);
   page += report::figures(sections, setting.directory / "figures");
   page += report::page_end();
   io::write_text(setting.directory / "report.html", page);
@@ -384,14 +420,22 @@ rare_event::Statistic statistic_of(const StatisticChoice& choice, const std::vec
     case Kind::Linear:
       return rare_event::mean_of("g", [choice](std::span<const double> x) { return function_of(choice, x); });
     case Kind::Largest:
-      return rare_event::largest_of("g", [choice](std::span<const double> x) { return function_of(choice, x); });
+      return rare_event::largest_of("g",
+                                    [choice](std::span<const double> x) { return function_of(choice, x); });
     case Kind::KernelEntry:
-      return {.name = "K(z, z')", .kind = rare_event::Statistic::Kind::Mean, .component_count = 1, .components = feature_products(choice)};
+      return {.name = "K(z, z')",
+              .kind = rare_event::Statistic::Kind::Mean,
+              .component_count = 1,
+              .components = feature_products(choice)};
     case Kind::KernelDistance: {
       const std::vector<double> weights = pair_weights(choice);
       expects(target.size() == weights.size(), "one target per pair of points");
-      return {.name = "|K - K*|", .kind = rare_event::Statistic::Kind::Distance, .component_count = weights.size(),
-              .components = feature_products(choice), .target = target, .weights = weights};
+      return {.name = "|K - K*|",
+              .kind = rare_event::Statistic::Kind::Distance,
+              .component_count = weights.size(),
+              .components = feature_products(choice),
+              .target = target,
+              .weights = weights};
     }
   }
   expects(false, "a statistic of a known kind");
@@ -410,26 +454,33 @@ Outcome run(const Question& question, const Setting& setting) {
   std::vector<Limit> limits;
   for (const double beta : question.inverse_temperatures) limits.push_back(limit_of(question, beta));
 
-  const std::size_t total = question.inverse_temperatures.size() * question.levels.size() * question.counts.size();
+  const std::size_t total =
+      question.inverse_temperatures.size() * question.levels.size() * question.counts.size();
   std::size_t done = 0;
   for (std::size_t b = 0; b < limits.size() && outcome.status == RunStatus::Completed; ++b) {
     const double beta = question.inverse_temperatures[b];
     if (question.statistic.kind == Kind::KernelDistance && limits[b].target.empty()) {
-      outcome = {RunStatus::NotConverged, "the target of the kernel distance is the minimiser of F, which was not found", ""};
+      outcome = {RunStatus::NotConverged,
+                 "the target of the kernel distance is the minimiser of F, which was not found", ""};
       break;
     }
     const rare_event::Statistic statistic = statistic_of(question.statistic, limits[b].target);
     for (std::size_t l = 0; l < question.levels.size() && outcome.status == RunStatus::Completed; ++l) {
       for (const std::size_t count : question.counts) {
         const double level = question.levels[l];
-        if (setting.progress) setting.progress({done, total, fmt::format("N = {}, beta = {:g}, {}", count, beta, event_text(question.side, level))});
+        if (setting.progress)
+          setting.progress(
+              {done, total,
+               fmt::format("N = {}, beta = {:g}, {}", count, beta, event_text(question.side, level))});
         const bool known = std::any_of(rows.begin(), rows.end(), [&](const Json& row) {
-          return row.at("count") == count && row.at("inverse_temperature") == beta && row.at("level") == level;
+          return row.at("count") == count && row.at("inverse_temperature") == beta &&
+                 row.at("level") == level;
         });
         ++done;
         if (known) continue;
         rare_event::TailProbability measured;
-        Json row = row_of(question, statistic, count, beta, level, limits[b].rates[l].first, measured, setting);
+        Json row =
+            row_of(question, statistic, count, beta, level, limits[b].rates[l].first, measured, setting);
         if (measured.status == RunStatus::Interrupted) {
           outcome = {RunStatus::Interrupted, fmt::format("{} of {} rows are done", rows.size(), total), ""};
           break;
@@ -443,8 +494,8 @@ Outcome run(const Question& question, const Setting& setting) {
   Json fits = Json::array(), temperature_fits = Json::array();
   for (std::size_t b = 0; b < limits.size(); ++b) {
     for (std::size_t l = 0; l < question.levels.size(); ++l) {
-      Json fit = fit_across_counts(rows, question.inverse_temperatures[b], question.levels[l], limits[b].rates[l].first,
-                                   question.statistic.kind == Kind::Largest);
+      Json fit = fit_across_counts(rows, question.inverse_temperatures[b], question.levels[l],
+                                   limits[b].rates[l].first, question.statistic.kind == Kind::Largest);
       if (!fit.is_null()) fits.push_back(std::move(fit));
     }
   }
@@ -458,7 +509,8 @@ Outcome run(const Question& question, const Setting& setting) {
     for (const Json& row : rows) {
       if (row.at("status") == "completed") continue;
       outcome.status = row.at("status") == "not_finite" ? RunStatus::NotFinite : RunStatus::NotConverged;
-      outcome.message = fmt::format("N = {}: {}", row.at("count").get<std::size_t>(), row.at("message").get<std::string>());
+      outcome.message =
+          fmt::format("N = {}: {}", row.at("count").get<std::size_t>(), row.at("message").get<std::string>());
       break;
     }
   }

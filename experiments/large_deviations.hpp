@@ -13,7 +13,8 @@
 #include "solvers/observer.hpp"
 #include "solvers/rare_event/tail_probability.hpp"
 
-/// Probabilities of rare events at finite N beside the rate function of the density: theory.md section 3, items 4 to 6.
+/// Probabilities of rare events at finite N beside the rate function of the density: theory.md section 3,
+/// items 4 to 6.
 namespace rieszflow::large_deviations {
 
 /// The number g(mu_N), before a temperature is known (the target of a kernel distance depends on it).
@@ -44,9 +45,9 @@ struct Question {
 };
 
 struct Progress {
-  std::size_t row = 0;   ///< rows that are done
+  std::size_t row = 0;  ///< rows that are done
   std::size_t rows = 0;
-  std::string text;      ///< of the row at work
+  std::string text;  ///< of the row at work
 };
 
 struct Setting {
@@ -66,13 +67,15 @@ struct Outcome {
 /// The statistic as the sampler sees it. `target`: (component) of a kernel distance, else ignored.
 rare_event::Statistic statistic_of(const StatisticChoice& choice, const std::vector<double>& target);
 
-/// Measures every row (count, inverse temperature, level), each keyed by its own numbers: rows do not depend on one another,
-/// on their order or on the number of threads. After each row DIR/rows.json is replaced as a whole. At the end the fit
+/// Measures every row (count, inverse temperature, level), each keyed by its own numbers: rows do not depend
+/// on one another, on their order or on the number of threads. After each row DIR/rows.json is replaced as a
+/// whole. At the end the fit
 ///
 ///     -log P = N I + b log N + a + c/N,  b = 1/2 (0 for `largest`),  and with b free as a diagnostic,
 ///
-/// per temperature and level, compared with I of the mean-field side by z = (I_N - I)/error; `passed`: |z| < 3 and one per
-/// cent. With four or more temperatures also, per count and level, -log P = beta N E + a log beta + b, N E = N (inf_event H_N
+/// per temperature and level, compared with I of the mean-field side by z = (I_N - I)/error; `passed`: |z| <
+/// 3 and one per cent. With four or more temperatures also, per count and level, -log P = beta N E + a log
+/// beta + b, N E = N (inf_event H_N
 /// - min H_N). Writes config.toml, summary.json, figures and report.html.
 Outcome run(const Question& question, const Setting& setting);
 

@@ -124,7 +124,8 @@ void GibbsChain::sweep() {
     if (statistic_ != nullptr) {
       double* const own = components_.data() + i * components;
       statistic_->components(trial_, trial_components_);
-      for (std::size_t k = 0; k < components; ++k) trial_sums_[k] = sums_[k] + (trial_components_[k] - own[k]);
+      for (std::size_t k = 0; k < components; ++k)
+        trial_sums_[k] = sums_[k] + (trial_components_[k] - own[k]);
       if (statistic_->kind == Statistic::Kind::Largest) {
         std::swap_ranges(own, own + components, trial_components_.begin());
         g = value(*statistic_, trial_sums_, components_, particle_count_);
@@ -159,7 +160,8 @@ void GibbsChain::sweep() {
     potential_[i] = trial_potential;
     std::copy(trial_.begin(), trial_.end(), x.begin());
     if (statistic_ != nullptr) {
-      std::copy(trial_components_.begin(), trial_components_.end(), components_.begin() + static_cast<std::ptrdiff_t>(i * components));
+      std::copy(trial_components_.begin(), trial_components_.end(),
+                components_.begin() + static_cast<std::ptrdiff_t>(i * components));
       sums_ = trial_sums_;
       g_ = g;
     }

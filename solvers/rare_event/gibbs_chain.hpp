@@ -28,13 +28,14 @@ struct Bias {
 
 /// Metropolis chain on the Gibbs law of theory.md (3), without a time step and so without a step bias:
 ///
-///     target   exp( -beta (sum_i V(x_i) + N coupling (E_W + A)(x)) - u(g(x)) ),   depth(g) > floor where an event is set,
-///     move     x_i <- x_i + uniform in [-step, step]^d, folded at the walls of a box (a symmetric proposal there),
+///     target   exp( -beta (sum_i V(x_i) + N coupling (E_W + A)(x)) - u(g(x)) ),   depth(g) > floor where an
+///     event is set, move     x_i <- x_i + uniform in [-step, step]^d, folded at the walls of a box (a
+///     symmetric proposal there),
 ///              wrapped on a torus, rejected outside a ball; particles in turn, so that a sweep is N moves,
 ///     order    none: the target is stationary for every step.
 ///
-/// Source: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087-1092. Randomness is keyed by (seed, stream, sweep,
-/// particle). A functional of the whole law costs one evaluation of it per move.
+/// Source: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087-1092. Randomness is keyed by (seed, stream,
+/// sweep, particle). A functional of the whole law costs one evaluation of it per move.
 class GibbsChain {
  public:
   /// `statistic` may be null (g = 0) and must outlive the chain, as must the model.

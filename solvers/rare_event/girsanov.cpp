@@ -23,24 +23,31 @@ constexpr int polishing_rounds = 3;
 struct Path {
   double depth = 0.0;
   double log_weight = 0.0;
-  std::vector<double> pull;   ///< (interval) sum over steps and particles of grad f . (increment of the noise, control included)
-  std::vector<double> square; ///< (interval) sum of |grad f|^2 h
+  std::vector<double> pull;  ///< (interval) sum over steps and particles of grad f . (increment of the noise,
+                             ///< control included)
+  std::vector<double> square;  ///< (interval) sum of |grad f|^2 h
   bool finite = true;
 };
 
 class Simulator {
  public:
-  Simulator(const Model& model, std::span<const double> start, const SmoothStatistic& statistic, const Event& event,
-            const PathOptions& options)
-      : model_(model), start_(start), statistic_(statistic), event_(event), options_(options),
-        dimension_(dimension(model.domain)), count_(start.size() / dimension_),
+  Simulator(const Model& model, std::span<const double> start, const SmoothStatistic& statistic,
+            const Event& event, const PathOptions& options)
+      : model_(model),
+        start_(start),
+        statistic_(statistic),
+        event_(event),
+        options_(options),
+        dimension_(dimension(model.domain)),
+        count_(start.size() / dimension_),
         steps_(static_cast<std::size_t>(std::max(1.0, std::ceil(options.end / options.timestep - 1e-9)))) {}
 
   Path path(const PairSum& pairs, const std::vector<double>& control, std::uint64_t stream) const {
     const double h = options_.end / static_cast<double>(steps_), beta = model_.inverse_temperature;
     const double sigma = std::sqrt(2.0 * h / beta);
     const NoiseStream noise(options_.seed, NoisePurpose::PathIncrement);
-    Path path{.pull = std::vector<double>(control.size(), 0.0), .square = std::vector<double>(control.size(), 0.0)};
+    Path path{.pull = std::vector<double>(control.size(), 0.0),
+              .square = std::vector<double>(control.size(), 0.0)};
     std::vector<double> x(start_.begin(), start_.end()), forces(x.size()), xi(x.size()), gradient(dimension_);
     for (std::size_t step = 0; step < steps_; ++step) {
       const std::size_t interval = step * control.size() / steps_;
@@ -49,7 +56,8 @@ class Simulator {
       for (const auto& functional : model_.functionals) functional->add_forces(x, count_, 0, step, forces);
       noise.gaussian_block(stream, step, count_, dimension_, xi);
       for (std::size_t i = 0; i < count_; ++i) {
-        const std::span<double> own(x.data() + i * dimension_, dimension_), force(forces.data() + i * dimension_, dimension_);
+        const std::span<double> own(x.data() + i * dimension_, dimension_),
+            force(forces.data() + i * dimension_, dimension_);
         add_potential_force(model_, own, force);
         statistic_.gradient(own, gradient);
         for (std::size_t k = 0; k < dimension_; ++k) {
@@ -89,10 +97,13 @@ class Simulator {
 
 }  // namespace
 
-PathProbability path_probability(const Model& model, std::span<const double> start, const SmoothStatistic& statistic,
-                                 const Event& event, const PathOptions& options) {
+PathProbability path_probability(const Model& model, std::span<const double> start,
+                                 const SmoothStatistic& statistic, const Event& event,
+                                 const PathOptions& options) {
   expects(statistic.statistic.kind == Statistic::Kind::Mean, "a linear statistic");
-  expects(options.intervals > 0 && options.paths > 1 && options.replicates > 1 && options.learning_paths >= 20, "paths to sample");
+  expects(
+      options.intervals > 0 && options.paths > 1 && options.replicates > 1 && options.learning_paths >= 20,
+      "paths to sample");
   expects(!start.empty() && start.size() % dimension(model.domain) == 0, "start: (particle, dimension)");
   PathProbability result;
   const auto failed = [&](RunStatus status, std::string message) {
@@ -135,21 +146,25 @@ PathProbability path_probability(const Model& model, std::span<const double> sta
     if (options.interrupted && options.interrupted()) return failed(RunStatus::Interrupted, "interrupted");
   }
   result.control = control;
-  if (polished == 0) return failed(RunStatus::NotConverged, "no control along the gradient of the statistic reaches the event");
+  if (polished == 0)
+    return failed(RunStatus::NotConverged,
+                  "no control along the gradient of the statistic reaches the event");
 
   double second = 0.0, first = 0.0;
   for (std::size_t r = 0; r < options.replicates; ++r) {
     const std::vector<Path> paths = simulator.paths(control, options.paths, (1ULL << 40) + r * options.paths);
     std::vector<double> weights;
     for (const Path& path : paths) {
-      if (!path.finite) return failed(RunStatus::NotFinite, "a path is not finite: the timestep is too large");
+      if (!path.finite)
+        return failed(RunStatus::NotFinite, "a path is not finite: the timestep is too large");
       if (path.depth > 0.0) weights.push_back(path.log_weight);
     }
     result.replicate_values.push_back(log_sum_exp(weights) - std::log(static_cast<double>(options.paths)));
     if (options.interrupted && options.interrupted()) return failed(RunStatus::Interrupted, "interrupted");
     const double reference = result.replicate_values.front();
     for (const double weight : weights) {
-      const double relative = std::exp(weight - reference) / static_cast<double>(options.paths * options.replicates);
+      const double relative =
+          std::exp(weight - reference) / static_cast<double>(options.paths * options.replicates);
       first += relative;
       second += relative * std::exp(weight - reference);
     }

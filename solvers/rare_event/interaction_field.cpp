@@ -40,8 +40,8 @@ void squared_distances(const double* points, std::size_t stride, std::size_t dim
   }
 }
 
-/// log( prod_j (q_j + a) / prod_j (p_j + a) ) over a full block: mantissas are multiplied eight abreast, exponents
-/// counted, so that one logarithm serves the block. -infinity where some q_j + a is zero.
+/// log( prod_j (q_j + a) / prod_j (p_j + a) ) over a full block: mantissas are multiplied eight abreast,
+/// exponents counted, so that one logarithm serves the block. -infinity where some q_j + a is zero.
 RARE_EVENT_CLONES
 double log_ratio_of_products(const double* q, const double* p, double a) {
   typedef double Lanes __attribute__((vector_size(64)));
@@ -148,12 +148,15 @@ InteractionField::InteractionField(const Model& model, std::size_t particle_coun
             low_rank_.push_back(w);
             low_rank_size_ += w.functions.size();
           } else if constexpr (std::is_same_v<W, LogarithmicInteraction>) {
-            Kernel kernel{.kind = Kernel::Kind::Logarithm, .strength = w.strength,
+            Kernel kernel{.kind = Kernel::Kind::Logarithm,
+                          .strength = w.strength,
                           .softening_squared = w.softening * w.softening};
             kernels_.push_back(kernel);
             if (torus != nullptr) circle_length_ = torus->upper[0] - torus->lower[0];
           } else if constexpr (std::is_same_v<W, RieszInteraction>) {
-            kernels_.push_back({.kind = Kernel::Kind::Power, .strength = w.strength, .exponent = w.exponent,
+            kernels_.push_back({.kind = Kernel::Kind::Power,
+                                .strength = w.strength,
+                                .exponent = w.exponent,
                                 .softening_squared = w.softening * w.softening});
           } else {
             kernels_.push_back({.kind = Kernel::Kind::General, .interaction = w});
@@ -164,6 +167,8 @@ InteractionField::InteractionField(const Model& model, std::size_t particle_coun
   if (circle_length_ > 0.0) embedded_ = 2;
   if (!kernels_.empty()) points_.resize(embedded_ * particle_count_);
   sum_g_.resize(low_rank_size_);
+  trial_g_.resize(low_rank_size_);
+  values_g_.resize(low_rank_size_ * particle_count);
 }
 
 void InteractionField::embed(std::span<const double> point, std::span<double> out) const {
@@ -183,7 +188,8 @@ void InteractionField::low_rank_values(std::span<const double> point, std::span<
   }
 }
 
-double InteractionField::periodic_value(const Kernel& kernel, std::size_t particle, std::span<const double> point) const {
+double InteractionField::periodic_value(const Kernel& kernel, std::size_t particle,
+                                        std::span<const double> point) const {
   double difference[3];
   const std::span<double> displaced(difference, dimension_);
   displacement(domain_, point, {positions_.data() + particle * dimension_, dimension_}, displaced);
@@ -197,7 +203,7 @@ void InteractionField::assign(std::span<const double> positions) {
   std::fill(sum_cos_.begin(), sum_cos_.end(), 0.0);
   std::fill(sum_sin_.begin(), sum_sin_.end(), 0.0);
   std::fill(sum_g_.begin(), sum_g_.end(), 0.0);
-  std::vector<double> embedded(embedded_), g(low_rank_size_);
+  std::vector<double> embedded(embedded_);
   for (std::size_t i = 0; i < particle_count_; ++i) {
     const std::span<const double> x = positions.subspan(i * dimension_, dimension_);
     if (!kernels_.empty()) {
@@ -211,6 +217,7 @@ void InteractionField::assign(std::span<const double> positions) {
         sum_sin_[k] += std::sin(x[k]);
       }
     }
+    const std::span<double> g(values_g_.data() + i * low_rank_size_, low_rank_size_);
     low_rank_values(x, g);
     for (std::size_t k = 0; k < low_rank_size_; ++k) sum_g_[k] += g[k];
   }
@@ -274,17 +281,17 @@ double InteractionField::difference(std::size_t particle, std::span<const double
   if (cosine_ != 0.0) {
     for (std::size_t k = 0; k < dimension_; ++k) {
       const double c = std::cos(old[k]), s = std::sin(old[k]);
-      sum -= cosine_ * ((std::cos(point[k]) - c) * (sum_cos_[k] - c) + (std::sin(point[k]) - s) * (sum_sin_[k] - s));
+      sum -= cosine_ *
+             ((std::cos(point[k]) - c) * (sum_cos_[k] - c) + (std::sin(point[k]) - s) * (sum_sin_[k] - s));
     }
   }
   if (low_rank_size_ > 0) {
-    std::vector<double> before(low_rank_size_), after(low_rank_size_);
-    low_rank_values(old, before);
-    low_rank_values(point, after);
+    const double* const before = values_g_.data() + particle * low_rank_size_;
+    low_rank_values(point, trial_g_);
     std::size_t k = 0;
     for (const LowRankInteraction& term : low_rank_) {
       for (std::size_t f = 0; f < term.functions.size(); ++f, ++k) {
-        sum += term.strength * (after[k] - before[k]) * (sum_g_[k] - before[k]);
+        sum += term.strength * (trial_g_[k] - before[k]) * (sum_g_[k] - before[k]);
       }
     }
   }
@@ -294,10 +301,12 @@ double InteractionField::difference(std::size_t particle, std::span<const double
 void InteractionField::move(std::size_t particle, std::span<const double> point) {
   const std::span<double> x(positions_.data() + particle * dimension_, dimension_);
   if (low_rank_size_ > 0) {
-    std::vector<double> before(low_rank_size_), after(low_rank_size_);
-    low_rank_values(x, before);
-    low_rank_values(point, after);
-    for (std::size_t k = 0; k < low_rank_size_; ++k) sum_g_[k] += after[k] - before[k];
+    double* const g = values_g_.data() + particle * low_rank_size_;
+    low_rank_values(point, trial_g_);
+    for (std::size_t k = 0; k < low_rank_size_; ++k) {
+      sum_g_[k] += trial_g_[k] - g[k];
+      g[k] = trial_g_[k];
+    }
   }
   for (std::size_t k = 0; k < dimension_; ++k) {
     sum_x_[k] += point[k] - x[k];
@@ -362,11 +371,9 @@ double InteractionField::energy() const {
     if (cosine_ != 0.0) sum -= 0.5 * cosine_ * (sum_cos_[k] * sum_cos_[k] + sum_sin_[k] * sum_sin_[k] - n);
   }
   if (low_rank_size_ > 0) {
-    std::vector<double> squares(low_rank_size_, 0.0), g(low_rank_size_);
-    for (std::size_t i = 0; i < particle_count_; ++i) {
-      low_rank_values({positions_.data() + i * dimension_, dimension_}, g);
-      for (std::size_t k = 0; k < low_rank_size_; ++k) squares[k] += g[k] * g[k];
-    }
+    std::vector<double> squares(low_rank_size_, 0.0);
+    for (std::size_t i = 0; i < values_g_.size(); ++i)
+      squares[i % low_rank_size_] += values_g_[i] * values_g_[i];
     std::size_t k = 0;
     for (const LowRankInteraction& term : low_rank_) {
       for (std::size_t f = 0; f < term.functions.size(); ++f, ++k) {

@@ -38,8 +38,9 @@ Rung settle(GibbsChain& chain, std::int64_t sweeps, Observed observed) {
           .positions = {chain.positions().begin(), chain.positions().end()}};
 }
 
-LadderSamples sample(std::span<const Rung> rungs, const std::function<GibbsChain(std::uint64_t stream)>& chain_of,
-                     Observed observed, const LadderOptions& options) {
+LadderSamples sample(std::span<const Rung> rungs,
+                     const std::function<GibbsChain(std::uint64_t stream)>& chain_of, Observed observed,
+                     const LadderOptions& options) {
   expects(!rungs.empty() && options.replicates > 0 && options.sweeps > 0, "something to sample");
   LadderSamples result;
   result.samples.assign(options.replicates, std::vector<BiasedSamples>(rungs.size()));

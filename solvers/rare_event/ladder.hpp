@@ -13,11 +13,11 @@ namespace rieszflow::rare_event {
 
 /// One law of a ladder of overlapping laws, with what a pilot chain learned about it.
 struct Rung {
-  Bias bias;                      ///< of the chain, on the statistic
-  double coupling = 1.0;          ///< of the chain
-  Bias reduced;                   ///< the same law as a bias on the observed number: what the reweighting sees
-  double step = 0.0;              ///< tuned
-  double mean = 0.0;              ///< of the observed number
+  Bias bias;              ///< of the chain, on the statistic
+  double coupling = 1.0;  ///< of the chain
+  Bias reduced;           ///< the same law as a bias on the observed number: what the reweighting sees
+  double step = 0.0;      ///< tuned
+  double mean = 0.0;      ///< of the observed number
   double standard_deviation = 0.0;
   std::vector<double> positions;  ///< a state of this law
 };
@@ -25,8 +25,8 @@ struct Rung {
 /// The number that the windows reweight: the statistic or the interaction energy.
 using Observed = double (*)(const GibbsChain& chain);
 
-/// Lets `chain` forget its start under its present law, tunes its step, then measures mean and standard deviation of the
-/// observed number over `sweeps` sweeps.
+/// Lets `chain` forget its start under its present law, tunes its step, then measures mean and standard
+/// deviation of the observed number over `sweeps` sweeps.
 Rung settle(GibbsChain& chain, std::int64_t sweeps, Observed observed);
 
 /// What sampling a ladder gives.
@@ -45,11 +45,12 @@ struct LadderOptions {
   std::function<bool()> interrupted{};
 };
 
-/// `replicates` independent chains on every rung, each recorded after every sweep once it has forgotten its start
-/// (a tenth of its sweeps, at least 200). `chain_of` makes the chain of a stream; streams are numbered (replicate, rung).
-/// Bitwise the same for every number of threads.
-LadderSamples sample(std::span<const Rung> rungs, const std::function<GibbsChain(std::uint64_t stream)>& chain_of,
-                     Observed observed, const LadderOptions& options);
+/// `replicates` independent chains on every rung, each recorded after every sweep once it has forgotten its
+/// start (a tenth of its sweeps, at least 200). `chain_of` makes the chain of a stream; streams are numbered
+/// (replicate, rung). Bitwise the same for every number of threads.
+LadderSamples sample(std::span<const Rung> rungs,
+                     const std::function<GibbsChain(std::uint64_t stream)>& chain_of, Observed observed,
+                     const LadderOptions& options);
 
 /// Reweighting of each replicate by itself; (replicate).
 std::vector<Reweighting> reweight(const LadderSamples& samples, double particle_count, int threads);

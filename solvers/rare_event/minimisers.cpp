@@ -23,13 +23,18 @@ constexpr int most_multipliers = 60;
 class Objective {
  public:
   Objective(const Model& model, std::size_t particle_count, const Statistic* statistic, const Event* event)
-      : model_(model), count_(particle_count), statistic_(statistic), event_(event),
+      : model_(model),
+        count_(particle_count),
+        statistic_(statistic),
+        event_(event),
         pairs_(model, particle_count, {.threads = 1}) {}
 
   double penalty = 10.0;
   double multiplier = 0.0;  ///< of depth(g) >= 0
 
-  double depth(std::span<const double> positions) const { return event_->depth(value(*statistic_, positions, count_)); }
+  double depth(std::span<const double> positions) const {
+    return event_->depth(value(*statistic_, positions, count_));
+  }
 
   double hamiltonian(std::span<const double> positions, std::span<double> forces) const {
     const double n = static_cast<double>(count_);
@@ -41,7 +46,8 @@ class Objective {
       energy += potential(model_, positions.subspan(i * d, d)) / n;
       add_potential_force(model_, positions.subspan(i * d, d), forces.subspan(i * d, d));
     }
-    for (const auto& functional : model_.functionals) energy += functional->add_forces(positions, count_, 0, 0, forces);
+    for (const auto& functional : model_.functionals)
+      energy += functional->add_forces(positions, count_, 0, 0, forces);
     return energy;
   }
 
@@ -85,8 +91,8 @@ double largest(std::span<const double> values) {
 }
 
 /// Spectral projected gradients from `x`.
-Minimiser descend(const Model& model, std::size_t particle_count, const Objective& objective, std::vector<double> x,
-                  const MinimiserOptions& options) {
+Minimiser descend(const Model& model, std::size_t particle_count, const Objective& objective,
+                  std::vector<double> x, const MinimiserOptions& options) {
   const std::size_t d = dimension(model.domain);
   std::vector<double> forces(x.size()), trial(x.size()), trial_forces(x.size()), direction(x.size());
   Minimiser result;
@@ -99,7 +105,8 @@ Minimiser descend(const Model& model, std::size_t particle_count, const Objectiv
   length = 0.1 * scale / std::max(largest(forces), 1e-300);
   const auto towards = [&](double step) {
     for (std::size_t i = 0; i < x.size(); ++i) trial[i] = x[i] + step * forces[i];
-    for (std::size_t i = 0; i < particle_count; ++i) project(model.domain, std::span(trial).subspan(i * d, d));
+    for (std::size_t i = 0; i < particle_count; ++i)
+      project(model.domain, std::span(trial).subspan(i * d, d));
   };
   for (int iteration = 0; iteration < options.iterations && std::isfinite(energy); ++iteration) {
     towards(1.0);
@@ -121,7 +128,8 @@ Minimiser descend(const Model& model, std::size_t particle_count, const Objectiv
     for (; step > 1e-20; step *= 0.5) {
       for (std::size_t i = 0; i < x.size(); ++i) trial[i] = x[i] + step * direction[i];
       if (torus) {
-        for (std::size_t i = 0; i < particle_count; ++i) project(model.domain, std::span(trial).subspan(i * d, d));
+        for (std::size_t i = 0; i < particle_count; ++i)
+          project(model.domain, std::span(trial).subspan(i * d, d));
       }
       trial_energy = objective(trial, trial_forces);
       if (trial_energy <= ceiling + 1e-4 * step * slope) break;
@@ -149,8 +157,8 @@ Minimiser descend(const Model& model, std::size_t particle_count, const Objectiv
   return result;
 }
 
-Minimisers solved(const Model& model, std::size_t particle_count, const Statistic* statistic, const Event* event,
-                  const MinimiserOptions& options) {
+Minimisers solved(const Model& model, std::size_t particle_count, const Statistic* statistic,
+                  const Event* event, const MinimiserOptions& options) {
   expects(options.starts > 0, "at least one start");
   Model annealed = model;
   if (!std::isfinite(annealed.inverse_temperature)) annealed.inverse_temperature = 1.0;
@@ -184,10 +192,14 @@ Minimisers solved(const Model& model, std::size_t particle_count, const Statisti
   Minimisers result;
   result.best.hamiltonian = infinity;
   for (const Minimiser& minimiser : found) {
-    if (minimiser.status == RunStatus::Completed && minimiser.hamiltonian < result.best.hamiltonian) result.best = minimiser;
+    if (minimiser.status == RunStatus::Completed && minimiser.hamiltonian < result.best.hamiltonian)
+      result.best = minimiser;
   }
   for (const Minimiser& minimiser : found) {
-    result.agreeing += minimiser.status == RunStatus::Completed && minimiser.hamiltonian < result.best.hamiltonian + 1e-8 ? 1 : 0;
+    result.agreeing +=
+        minimiser.status == RunStatus::Completed && minimiser.hamiltonian < result.best.hamiltonian + 1e-8
+            ? 1
+            : 0;
   }
   result.status = result.best.status;
   return result;
@@ -199,8 +211,8 @@ Minimisers minimise(const Model& model, std::size_t particle_count, const Minimi
   return solved(model, particle_count, nullptr, nullptr, options);
 }
 
-Minimisers minimise(const Model& model, std::size_t particle_count, const Statistic& statistic, const Event& event,
-                    const MinimiserOptions& options) {
+Minimisers minimise(const Model& model, std::size_t particle_count, const Statistic& statistic,
+                    const Event& event, const MinimiserOptions& options) {
   expects(statistic.kind == Statistic::Kind::Mean, "a linear statistic");
   return solved(model, particle_count, &statistic, &event, options);
 }

@@ -49,8 +49,9 @@ double nested_integral(const Model& model, const Box& box, const Ball* ball, con
         point[axis] = middle + half * u;
         weight *= half;
       }
-      sum += weight * (axis + 1 == d ? std::exp(-model.inverse_temperature * (potential(model, point) - shift))
-                                     : nested_integral(model, box, ball, rule, panels, axis + 1, point, shift));
+      sum +=
+          weight * (axis + 1 == d ? std::exp(-model.inverse_temperature * (potential(model, point) - shift))
+                                  : nested_integral(model, box, ball, rule, panels, axis + 1, point, shift));
     }
   }
   return sum;
@@ -77,7 +78,8 @@ Box essential_box(const Model& model) {
         point[k] = sign * r;
         return model.inverse_temperature * (potential(model, point) - lowest) > 60.0;
       };
-      while (reach < 1e6 && !(high(reach) && high(1.1 * reach) && high(1.5 * reach) && high(4.0 * reach))) reach *= 1.1;
+      while (reach < 1e6 && !(high(reach) && high(1.1 * reach) && high(1.5 * reach) && high(4.0 * reach)))
+        reach *= 1.1;
       if (reach >= 1e6) return {};
       (sign > 0.0 ? box.upper : box.lower)[k] = sign * reach;
     }
@@ -98,11 +100,13 @@ double log_one_particle_integral(const Model& model) {
   std::vector<double> point(d);
   for (std::size_t k = 0; k < d; ++k) point[k] = 0.5 * (box.lower[k] + box.upper[k]);
   double shift = potential(model, point);
-  const double sum = nested_integral(model, box, std::get_if<Ball>(&model.domain), rule, panels, 0, point, shift);
+  const double sum =
+      nested_integral(model, box, std::get_if<Ball>(&model.domain), rule, panels, 0, point, shift);
   return std::log(sum) - model.inverse_temperature * shift;
 }
 
-PartitionFunction partition_function(const Model& model, std::size_t particle_count, const PartitionOptions& options) {
+PartitionFunction partition_function(const Model& model, std::size_t particle_count,
+                                     const PartitionOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const double n = static_cast<double>(particle_count), beta = model.inverse_temperature;
   PartitionFunction result;
@@ -113,7 +117,8 @@ PartitionFunction partition_function(const Model& model, std::size_t particle_co
     return result;
   };
   const double free_part = n * log_one_particle_integral(model);
-  if (!std::isfinite(free_part)) return failed(RunStatus::NotFinite, "the potential does not confine one particle");
+  if (!std::isfinite(free_part))
+    return failed(RunStatus::NotFinite, "the potential does not confine one particle");
   if (model.interactions.empty() && model.functionals.empty()) {
     result.log_partition = free_part;
     result.replicate_values = {free_part};
@@ -140,7 +145,8 @@ PartitionFunction partition_function(const Model& model, std::size_t particle_co
       const double deviation = add_rung(coupling);
       if (!std::isfinite(deviation)) return failed(RunStatus::NotFinite, "an energy is not finite");
       if (coupling == 1.0) break;
-      if (rungs.size() == most_rungs) return failed(RunStatus::NotConverged, "the couplings do not reach one");
+      if (rungs.size() == most_rungs)
+        return failed(RunStatus::NotConverged, "the couplings do not reach one");
       coupling = std::min(1.0, coupling + options.spacing / std::max(deviation, 1e-300));
     }
   } else {
@@ -153,8 +159,10 @@ PartitionFunction partition_function(const Model& model, std::size_t particle_co
   }
   result.moves = pilot.moves();
   LadderSamples samples = sample(rungs, chain_of, observed_energy,
-                                 {.replicates = options.replicates, .sweeps = options.sweeps,
-                                  .threads = options.threads, .interrupted = options.interrupted});
+                                 {.replicates = options.replicates,
+                                  .sweeps = options.sweeps,
+                                  .threads = options.threads,
+                                  .interrupted = options.interrupted});
   result.moves += samples.moves;
   if (samples.interrupted) return failed(RunStatus::Interrupted, "interrupted");
   if (!samples.finite) return failed(RunStatus::NotFinite, "a chain reached an infinite energy");
@@ -174,8 +182,10 @@ PartitionFunction partition_function(const Model& model, std::size_t particle_co
   if (reweighting) {
     for (const Reweighting& solved : reweight(samples, n, options.threads)) {
       if (solved.status != RunStatus::Completed) return failed(solved.status, solved.message);
-      result.replicate_values.push_back(free_part - (solved.free_energies.back() - solved.free_energies.front()));
-      for (const double overlap : solved.overlaps) result.least_overlap = std::min(result.least_overlap, overlap);
+      result.replicate_values.push_back(free_part -
+                                        (solved.free_energies.back() - solved.free_energies.front()));
+      for (const double overlap : solved.overlaps)
+        result.least_overlap = std::min(result.least_overlap, overlap);
     }
   }
   double mean = 0.0, scatter = 0.0;
@@ -183,7 +193,8 @@ PartitionFunction partition_function(const Model& model, std::size_t particle_co
   for (const double value : result.replicate_values) mean += value / count;
   for (const double value : result.replicate_values) scatter += (value - mean) * (value - mean);
   result.log_partition = mean;
-  result.standard_error = options.replicates > 1 ? std::sqrt(scatter / (count * (count - 1.0))) : not_a_number;
+  result.standard_error =
+      options.replicates > 1 ? std::sqrt(scatter / (count * (count - 1.0))) : not_a_number;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -40,7 +40,8 @@ Pool pooled(std::span<const BiasedSamples> windows, double particle_count) {
   for (std::size_t k = 0; k < windows.size(); ++k) {
     pool.counts(static_cast<Eigen::Index>(k)) = static_cast<double>(windows[k].values.size());
     for (const double g : windows[k].values) {
-      for (const BiasedSamples& window : windows) pool.energies.push_back(window.bias.energy(g, particle_count));
+      for (const BiasedSamples& window : windows)
+        pool.energies.push_back(window.bias.energy(g, particle_count));
     }
   }
   return pool;
@@ -138,14 +139,19 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
   for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
     std::vector<double> forward, backward;
     const Bias &a = windows[k].bias, &b = windows[k + 1].bias;
-    for (const double g : windows[k].values) forward.push_back(b.energy(g, particle_count) - a.energy(g, particle_count));
-    for (const double g : windows[k + 1].values) backward.push_back(a.energy(g, particle_count) - b.energy(g, particle_count));
+    for (const double g : windows[k].values)
+      forward.push_back(b.energy(g, particle_count) - a.energy(g, particle_count));
+    for (const double g : windows[k + 1].values)
+      backward.push_back(a.energy(g, particle_count) - b.energy(g, particle_count));
     f(static_cast<Eigen::Index>(k) + 1) = f(static_cast<Eigen::Index>(k)) + bennett_ratio(forward, backward);
   }
 
-  const auto residual_of = [&](const Objective& o) { return (o.gradient.array() / pool.counts.array()).abs().maxCoeff(); };
+  const auto residual_of = [&](const Objective& o) {
+    return (o.gradient.array() / pool.counts.array()).abs().maxCoeff();
+  };
   Objective here = objective(pool, f, true);
-  for (; result.iterations < most_iterations && residual_of(here) > 0.01 * largest_residual; ++result.iterations) {
+  for (; result.iterations < most_iterations && residual_of(here) > 0.01 * largest_residual;
+       ++result.iterations) {
     // A is constant along (1, ..., 1): the first window stays at zero.
     Eigen::VectorXd direction = Eigen::VectorXd::Zero(count);
     if (count > 1) {

@@ -13,8 +13,8 @@
 namespace rieszflow::rare_event {
 namespace {
 
-constexpr int decorrelating_sweeps = 10;   ///< between the first walkers
-constexpr int starting_sweeps = 500;       ///< before the first walker
+constexpr int decorrelating_sweeps = 10;  ///< between the first walkers
+constexpr int starting_sweeps = 500;      ///< before the first walker
 constexpr int most_levels = 200'000;
 
 struct Walker {
@@ -24,12 +24,14 @@ struct Walker {
 
 }  // namespace
 
-SplittingResult split(const Model& model, std::size_t particle_count, const Statistic& statistic, const Event& event,
-                      const SplittingOptions& options) {
-  expects(options.walkers >= 2 && options.killed_fraction > 0.0 && options.killed_fraction < 1.0, "walkers to split");
+SplittingResult split(const Model& model, std::size_t particle_count, const Statistic& statistic,
+                      const Event& event, const SplittingOptions& options) {
+  expects(options.walkers >= 2 && options.killed_fraction > 0.0 && options.killed_fraction < 1.0,
+          "walkers to split");
   SplittingResult result;
   const std::size_t count = options.walkers;
-  const auto kill = std::max<std::size_t>(1, static_cast<std::size_t>(options.killed_fraction * static_cast<double>(count)));
+  const auto kill = std::max<std::size_t>(
+      1, static_cast<std::size_t>(options.killed_fraction * static_cast<double>(count)));
   const NoiseStream choice(options.seed, NoisePurpose::SplittingChoice);
 
   GibbsChain chain(model, particle_count, &statistic, options.seed, options.stream);
@@ -44,7 +46,8 @@ SplittingResult split(const Model& model, std::size_t particle_count, const Stat
     walker.positions.assign(chain.positions().begin(), chain.positions().end());
     walker.score = event.depth(chain.statistic_value());
   }
-  if (!chain.finite()) return {RunStatus::NotFinite, "the start has an infinite energy", 0.0, 0, 0.0, chain.moves()};
+  if (!chain.finite())
+    return {RunStatus::NotFinite, "the start has an infinite energy", 0.0, 0, 0.0, chain.moves()};
 
   chain.event = event;
   double accepted = 0.0;
@@ -60,7 +63,8 @@ SplittingResult split(const Model& model, std::size_t particle_count, const Stat
     for (std::size_t w = 0; w < count; ++w) (walkers[w].score <= level ? dead : alive).push_back(w);
     if (alive.empty()) {
       result.status = RunStatus::NotConverged;
-      result.message = "all walkers of the splitting are at one level: the statistic has a plateau before the event";
+      result.message =
+          "all walkers of the splitting are at one level: the statistic has a plateau before the event";
       return result;
     }
     result.log_probability += std::log1p(-static_cast<double>(dead.size()) / static_cast<double>(count));
@@ -69,7 +73,8 @@ SplittingResult split(const Model& model, std::size_t particle_count, const Stat
     for (const std::size_t w : dead) {
       double uniform = 0.0;
       choice.uniforms(options.stream, static_cast<std::uint64_t>(result.levels), w, {&uniform, 1});
-      const std::size_t parent = alive[std::min(alive.size() - 1, static_cast<std::size_t>(uniform * static_cast<double>(alive.size())))];
+      const std::size_t parent = alive[std::min(
+          alive.size() - 1, static_cast<std::size_t>(uniform * static_cast<double>(alive.size())))];
       chain.assign(walkers[parent].positions);
       for (int s = 0; s < options.mutation_sweeps; ++s) chain.sweep();
       walkers[w].positions.assign(chain.positions().begin(), chain.positions().end());

@@ -9,7 +9,9 @@
 namespace rieszflow::rare_event {
 
 Statistic mean_of(std::string name, std::function<double(std::span<const double> point)> function) {
-  return {.name = std::move(name), .kind = Statistic::Kind::Mean, .component_count = 1,
+  return {.name = std::move(name),
+          .kind = Statistic::Kind::Mean,
+          .component_count = 1,
           .components = [f = std::move(function)](std::span<const double> point, std::span<double> out) {
             out[0] = f(point);
           }};

@@ -11,8 +11,9 @@ namespace rieszflow::rare_event {
 /// A number g(mu_N) read off an empirical measure through per-particle components f_k(x_i):
 ///
 ///     Mean      g = (1/N) sum_i f_0(x_i)                                            a linear statistic
-///     Distance  g = sqrt( sum_k weights_k ((1/N) sum_i f_k(x_i) - target_k)^2 )     a distance of two kernels
-///     Largest   g = max_i f_0(x_i)                                                  a set event, "all particles inside"
+///     Distance  g = sqrt( sum_k weights_k ((1/N) sum_i f_k(x_i) - target_k)^2 )     a distance of two
+///     kernels Largest   g = max_i f_0(x_i)                                                  a set event,
+///     "all particles inside"
 ///
 /// One particle's move changes the component sums by O(K) operations: what a single-particle sampler needs.
 struct Statistic {

@@ -36,7 +36,9 @@ class Pilot {
         options_(options),
         sweeps_(std::clamp<std::int64_t>(options.sweeps / 10, 400, 2000)) {}
 
-  GibbsChain chain(std::uint64_t stream) const { return {model_, count_, &statistic_, options_.seed, stream}; }
+  GibbsChain chain(std::uint64_t stream) const {
+    return {model_, count_, &statistic_, options_.seed, stream};
+  }
   std::int64_t moves = 0;
 
   Rung unbiased(std::uint64_t stream) {
@@ -68,8 +70,8 @@ class Pilot {
     return settled(chain);
   }
 
-  /// Tilts from zero by steps of `spacing` deviations until the mean lies inside the event. Nothing when the mean jumps or
-  /// does not get there.
+  /// Tilts from zero by steps of `spacing` deviations until the mean lies inside the event. Nothing when the
+  /// mean jumps or does not get there.
   std::optional<std::vector<Rung>> tilts(const Rung& start, const Event& event) {
     std::vector<Rung> rungs{start};
     const double sign = start.mean <= event.lower ? 1.0 : -1.0;
@@ -86,14 +88,16 @@ class Pilot {
       const Rung &last = rungs.back(), &previous = rungs[rungs.size() - 2];
       const double jump = std::abs(last.mean - previous.mean);
       if (jump > largest_jump * std::min(last.standard_deviation, previous.standard_deviation)) return {};
-      // Past the far end of a two-sided event: a smaller step would have met it; the samples of both rungs cover it.
+      // Past the far end of a two-sided event: a smaller step would have met it; the samples of both rungs
+      // cover it.
       if (sign * (last.mean - (sign > 0.0 ? event.upper : event.lower)) > 0.0) break;
     }
     return rungs;
   }
 
   /// Harmonic umbrellas whose means run from `from` to `to`, `from` < `to`; `start` is a state near `from`.
-  std::optional<std::vector<Rung>> umbrellas(const Rung& start, double from, double to, double least_deviation) {
+  std::optional<std::vector<Rung>> umbrellas(const Rung& start, double from, double to,
+                                             double least_deviation) {
     const double n = static_cast<double>(count_);
     // Twice the curvature of the narrowest well; doubled wherever that does not outweigh a concave rate.
     double stiffness = 2.0 / (n * least_deviation * least_deviation);
@@ -150,27 +154,36 @@ TailProbability measured(TailProbability result, const Model& model, std::size_t
     return GibbsChain(model, particle_count, &statistic, options.seed, stream);
   };
   LadderSamples samples = sample(rungs, chain_of, observed_statistic,
-                                 {.replicates = options.replicates, .sweeps = options.sweeps,
-                                  .threads = options.threads, .interrupted = options.interrupted});
+                                 {.replicates = options.replicates,
+                                  .sweeps = options.sweeps,
+                                  .threads = options.threads,
+                                  .interrupted = options.interrupted});
   result.moves += samples.moves;
   if (samples.interrupted) return failed(std::move(result), RunStatus::Interrupted, "interrupted");
-  if (!samples.finite) return failed(std::move(result), RunStatus::NotFinite, "a chain reached an infinite energy");
+  if (!samples.finite)
+    return failed(std::move(result), RunStatus::NotFinite, "a chain reached an infinite energy");
   const double n = static_cast<double>(particle_count);
   const std::vector<Reweighting> weights = reweight(samples, n, options.threads);
   const auto inside = [&](double g) { return event.contains(g); };
   for (std::size_t r = 0; r < weights.size(); ++r) {
-    if (weights[r].status != RunStatus::Completed) return failed(std::move(result), weights[r].status, weights[r].message);
+    if (weights[r].status != RunStatus::Completed)
+      return failed(std::move(result), weights[r].status, weights[r].message);
     result.replicate_values.push_back(log_probability(weights[r], samples.samples[r], inside));
     result.effective_samples += effective_sample_size(weights[r], samples.samples[r], inside);
-    for (const double overlap : weights[r].overlaps) result.least_overlap = std::min(result.least_overlap, overlap);
+    for (const double overlap : weights[r].overlaps)
+      result.least_overlap = std::min(result.least_overlap, overlap);
   }
   for (std::size_t k = 0; k < rungs.size(); ++k) {
-    Window window{.bias = rungs[k].bias, .mean = 0.0, .standard_deviation = 0.0,
-                  .acceptance = samples.acceptances[k], .step = rungs[k].step,
+    Window window{.bias = rungs[k].bias,
+                  .mean = 0.0,
+                  .standard_deviation = 0.0,
+                  .acceptance = samples.acceptances[k],
+                  .step = rungs[k].step,
                   .series = std::move(samples.samples[0][k].values)};
     const double count = static_cast<double>(window.series.size());
     for (const double g : window.series) window.mean += g / count;
-    for (const double g : window.series) window.standard_deviation += (g - window.mean) * (g - window.mean) / count;
+    for (const double g : window.series)
+      window.standard_deviation += (g - window.mean) * (g - window.mean) / count;
     window.standard_deviation = std::sqrt(window.standard_deviation);
     result.windows.push_back(std::move(window));
   }
@@ -189,8 +202,11 @@ TailProbability by_splitting(TailProbability result, const Model& model, std::si
 #pragma omp parallel for schedule(dynamic) num_threads(options.threads)
   for (std::size_t r = 0; r < runs.size(); ++r) {
     runs[r] = split(model, particle_count, statistic, event,
-                    {.walkers = options.walkers, .mutation_sweeps = options.mutation_sweeps, .seed = options.seed,
-                     .stream = static_cast<std::uint64_t>(r + 1) << 32, .interrupted = options.interrupted});
+                    {.walkers = options.walkers,
+                     .mutation_sweeps = options.mutation_sweeps,
+                     .seed = options.seed,
+                     .stream = static_cast<std::uint64_t>(r + 1) << 32,
+                     .interrupted = options.interrupted});
   }
   Window window;
   for (const SplittingResult& run : runs) {
@@ -200,13 +216,15 @@ TailProbability by_splitting(TailProbability result, const Model& model, std::si
     window.acceptance += run.acceptance / static_cast<double>(runs.size());
   }
   result.windows = {window};
-  // Each replicate's P is unbiased, but for |log P| >> walkers its law is log-normal and a mean of few is the largest of
-  // them. The mean of the logarithms has a bias of -variance/2, which is added back; both agree when the scatter is small.
+  // Each replicate's P is unbiased, but for |log P| >> walkers its law is log-normal and a mean of few is the
+  // largest of them. The mean of the logarithms has a bias of -variance/2, which is added back; both agree
+  // when the scatter is small.
   double mean = 0.0, squares = 0.0;
   const double count = static_cast<double>(runs.size());
   for (const double value : result.replicate_values) mean += value / count;
   for (const double value : result.replicate_values) squares += (value - mean) * (value - mean);
-  const double variance = runs.size() > 1 ? squares / (count - 1.0) : std::numeric_limits<double>::quiet_NaN();
+  const double variance =
+      runs.size() > 1 ? squares / (count - 1.0) : std::numeric_limits<double>::quiet_NaN();
   result.log_probability = runs.size() > 1 ? mean + 0.5 * variance : mean;
   result.standard_error = std::sqrt(variance / count);
   result.effective_samples = count / variance;
@@ -215,12 +233,14 @@ TailProbability by_splitting(TailProbability result, const Model& model, std::si
 
 struct Seconds {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  double value() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); }
+  double value() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
 };
 
 /// `method` empty: choose.
-TailProbability solved(const Model& model, std::size_t particle_count, const Statistic& statistic, const Event& event,
-                       const Options& options, std::optional<Method> method) {
+TailProbability solved(const Model& model, std::size_t particle_count, const Statistic& statistic,
+                       const Event& event, const Options& options, std::optional<Method> method) {
   expects(options.replicates >= 1 && options.sweeps >= 1 && options.threads >= 1, "something to do");
   expects(event.lower < event.upper, "an event that is not empty");
   const Seconds seconds;
@@ -253,7 +273,8 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
     } else {
       // Gaussian guess of the probability: it decides about the cost, not about the answer.
       const double deviations = -event.depth(start.mean) / std::max(start.standard_deviation, 1e-300);
-      method = deviations < 0.0 || 0.5 * std::erfc(deviations / std::sqrt(2.0)) > common ? Method::Direct : Method::Tilt;
+      method = deviations < 0.0 || 0.5 * std::erfc(deviations / std::sqrt(2.0)) > common ? Method::Direct
+                                                                                         : Method::Tilt;
     }
   }
 
@@ -273,7 +294,8 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
   }
   result.method = *method;
   result.moves = pilot.moves;
-  if (!rungs) return failed(std::move(result), RunStatus::NotConverged, "no ladder of windows reaches the event");
+  if (!rungs)
+    return failed(std::move(result), RunStatus::NotConverged, "no ladder of windows reaches the event");
   result = measured(std::move(result), model, particle_count, statistic, event, options, *rungs);
   result.seconds = seconds.value();
   return result;

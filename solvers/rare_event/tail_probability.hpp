@@ -17,18 +17,19 @@ namespace rieszflow::rare_event {
 enum class Method {
   Direct,     ///< fraction of an unbiased chain inside the event
   Tilt,       ///< laws exp(t N g) P_N with t from 0 past the saddle of the event, reweighted; convex rates
-  Umbrella,   ///< laws exp(-N k (g-c)^2/2) P_N along all typical values and the event, reweighted; rates of any shape
+  Umbrella,   ///< laws exp(-N k (g-c)^2/2) P_N along all typical values and the event, reweighted; rates of
+              ///< any shape
   Splitting,  ///< adaptive multilevel splitting; non-linear statistics and set events
 };
 
 std::string_view name(Method method);
 
 struct Options {
-  std::size_t replicates = 8;     ///< independent repetitions of the whole measurement: the standard error
-  std::int64_t sweeps = 10000;    ///< per window and replicate
-  double spacing = 1.75;          ///< of neighbouring windows, in standard deviations of the statistic
-  std::size_t walkers = 1000;     ///< of Splitting, per replicate
-  int mutation_sweeps = 2;        ///< of Splitting, for each new walker
+  std::size_t replicates = 8;   ///< independent repetitions of the whole measurement: the standard error
+  std::int64_t sweeps = 10000;  ///< per window and replicate
+  double spacing = 1.75;        ///< of neighbouring windows, in standard deviations of the statistic
+  std::size_t walkers = 1000;   ///< of Splitting, per replicate
+  int mutation_sweeps = 2;      ///< of Splitting, for each new walker
   std::uint64_t seed = 0;
   int threads = 1;
   std::function<bool()> interrupted{};  ///< asked between pieces of work; may be empty
@@ -41,7 +42,7 @@ struct Window {
   double standard_deviation = 0.0;  ///< of the statistic
   double acceptance = 0.0;
   double step = 0.0;
-  std::vector<double> series;       ///< the statistic after each sweep, of the first replicate
+  std::vector<double> series;  ///< the statistic after each sweep, of the first replicate
 };
 
 struct TailProbability {
@@ -52,15 +53,16 @@ struct TailProbability {
   double standard_error = 0.0;           ///< of log_probability, from the scatter of the replicates
   std::vector<double> replicate_values;  ///< (replicate) log probability
   std::vector<Window> windows;
-  double least_overlap = 1.0;      ///< of neighbouring windows, over the replicates; above 0.03 is sound
-  double effective_samples = 0.0;  ///< Kish's number for the event, summed over the replicates, before autocorrelation
-  std::int64_t moves = 0;          ///< single-particle moves spent
-  double seconds = 0.0;            ///< wall clock
+  double least_overlap = 1.0;  ///< of neighbouring windows, over the replicates; above 0.03 is sound
+  double effective_samples =
+      0.0;  ///< Kish's number for the event, summed over the replicates, before autocorrelation
+  std::int64_t moves = 0;  ///< single-particle moves spent
+  double seconds = 0.0;    ///< wall clock
 };
 
-/// The method that fits: Splitting for statistics that are not linear; Direct where the event is common; Umbrella when
-/// chains released from both ends of the statistic settle in different places, or a tilt jumps; Tilt otherwise.
-/// What is not seen: metastable states that the statistic does not tell apart.
+/// The method that fits: Splitting for statistics that are not linear; Direct where the event is common;
+/// Umbrella when chains released from both ends of the statistic settle in different places, or a tilt jumps;
+/// Tilt otherwise. What is not seen: metastable states that the statistic does not tell apart.
 TailProbability tail_probability(const Model& model, std::size_t particle_count, const Statistic& statistic,
                                  const Event& event, const Options& options);
 /// The same by a given method.

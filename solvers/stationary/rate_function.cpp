@@ -16,10 +16,12 @@ namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 double volume_of(const Grid& grid, std::size_t cell) {
-  return grid.volume_fractions.empty() ? grid.cell_volume() : grid.cell_volume() * grid.volume_fractions[cell];
+  return grid.volume_fractions.empty() ? grid.cell_volume()
+                                       : grid.cell_volume() * grid.volume_fractions[cell];
 }
 
-std::vector<double> component_integrals(const Observable& observable, const Grid& grid, std::span<const double> averages) {
+std::vector<double> component_integrals(const Observable& observable, const Grid& grid,
+                                        std::span<const double> averages) {
   std::vector<double> integrals;
   for (const std::vector<double>& f : observable.components) {
     CompensatedSum sum;
@@ -58,7 +60,8 @@ class Constraint final : public GridFunctional {
       if (observable_.kind == Observable::Kind::Distance) {
         slope = g > 0.0 ? observable_.weights[k] * (integrals[k] - observable_.target[k]) / g : 0.0;
       }
-      for (std::size_t i = 0; i < averages.size(); ++i) first_variation[i] += pull * slope * observable_.components[k][i];
+      for (std::size_t i = 0; i < averages.size(); ++i)
+        first_variation[i] += pull * slope * observable_.components[k][i];
     }
     return 0.5 * stiffness * (g - level_) * (g - level_) - tilt * g;
   }
@@ -105,20 +108,24 @@ Density tilted_by(const Density& density, const std::vector<double>& f, double f
   return result;
 }
 
-double free_energy_of(const MeanField& field, const Density& density) { return field.free_energy(density).free_energy; }
+double free_energy_of(const MeanField& field, const Density& density) {
+  return field.free_energy(density).free_energy;
+}
 
 /// Newton in the tilt, bracketed. Nothing when the level jumps over or is not reached.
-std::optional<RatePoint> by_tilt(const MeanField& field, const Observable& observable, double level, const Result& minimum,
-                                 double scale, const RateOptions& options) {
+std::optional<RatePoint> by_tilt(const MeanField& field, const Observable& observable, double level,
+                                 const Result& minimum, double scale, const RateOptions& options) {
   const double beta = field.model().inverse_temperature;
   Constraint constraint(observable, field.grid(), level);
   RatePoint point{.level = level, .density = minimum.density};
-  const auto g_of = [&](const Density& density) { return stationary::value(observable, density.grid, density.averages); };
+  const auto g_of = [&](const Density& density) {
+    return stationary::value(observable, density.grid, density.averages);
+  };
   double t = 0.0, g = g_of(point.density);
   const double start = g;
-  double inner_t = 0.0;                            // last tilt on the near side of the level
-  std::optional<double> outer;                     // last tilt beyond it
-  double slope = scale * scale;                    // dg/dt, of independent particles
+  double inner_t = 0.0;          // last tilt on the near side of the level
+  std::optional<double> outer;   // last tilt beyond it
+  double slope = scale * scale;  // dg/dt, of independent particles
   for (int k = 0; k < options.iterations; ++k) {
     if (std::abs(g - level) <= options.tolerance * scale) {
       point.tilt = t;
@@ -129,7 +136,8 @@ std::optional<RatePoint> by_tilt(const MeanField& field, const Observable& obser
     const double reach = 4.0 / scale;  // a longer step leaves the basin of the last density
     next = std::clamp(next, t - reach, t + reach);
     if (outer && !((next - inner_t) * (next - *outer) < 0.0)) next = 0.5 * (inner_t + *outer);
-    if (outer && std::abs(*outer - inner_t) < 1e-13 * (1.0 + std::abs(inner_t))) return {};  // g jumps over the level
+    if (outer && std::abs(*outer - inner_t) < 1e-13 * (1.0 + std::abs(inner_t)))
+      return {};  // g jumps over the level
     constraint.tilt = next / beta;
     const Result solved = solve(field, point.density, options.solve, constraint);
     if (solved.status != RunStatus::Completed) return {};
@@ -150,7 +158,8 @@ std::optional<RatePoint> by_tilt(const MeanField& field, const Observable& obser
 
 /// Augmented Lagrangian from one start.
 std::optional<RatePoint> by_constraint(const MeanField& field, const Observable& observable, double level,
-                                       const Density& start, double lowest, double scale, const RateOptions& options) {
+                                       const Density& start, double lowest, double scale,
+                                       const RateOptions& options) {
   const double beta = field.model().inverse_temperature;
   double factor = 4.0;  // over the curvature of independent particles
   for (int attempt = 0; attempt < 6; ++attempt, factor *= 4.0) {
@@ -165,8 +174,11 @@ std::optional<RatePoint> by_constraint(const MeanField& field, const Observable&
       const double g = stationary::value(observable, density.grid, density.averages);
       const double violation = std::abs(g - level);
       if (violation <= options.tolerance * scale) {
-        return RatePoint{.level = level, .rate = beta * (free_energy_of(field, density) - lowest),
-                         .tilt = beta * constraint.tilt, .constrained = true, .density = density};
+        return RatePoint{.level = level,
+                         .rate = beta * (free_energy_of(field, density) - lowest),
+                         .tilt = beta * constraint.tilt,
+                         .constrained = true,
+                         .density = density};
       }
       if (k > 2 && violation > 0.95 * last) break;  // not convexified yet
       last = violation;
@@ -194,14 +206,16 @@ Eigen::MatrixXd interaction_matrix(const MeanField& field) {
     unit[j] = volume > 0.0 ? 1.0 / volume : 0.0;
     field.interaction_potential(unit, out);
     unit[j] = 0.0;
-    w.col(static_cast<Eigen::Index>(j)) = Eigen::Map<const Eigen::VectorXd>(out.data(), static_cast<Eigen::Index>(n));
+    w.col(static_cast<Eigen::Index>(j)) =
+        Eigen::Map<const Eigen::VectorXd>(out.data(), static_cast<Eigen::Index>(n));
   }
   return 0.5 * (w + w.transpose());
 }
 
 }  // namespace
 
-std::vector<double> cell_averages(const Grid& grid, const std::function<double(std::span<const double> point)>& function) {
+std::vector<double> cell_averages(const Grid& grid,
+                                  const std::function<double(std::span<const double> point)>& function) {
   const std::size_t d = grid.dimension();
   const QuadratureRule rule = gauss_legendre(d == 1 ? 12 : 5);
   const std::size_t nodes = rule.nodes.size();
@@ -229,7 +243,8 @@ double value(const Observable& observable, const Grid& grid, std::span<const dou
   return value_of(observable, component_integrals(observable, grid, averages));
 }
 
-std::vector<Result> minimisers(const MeanField& field, const Observable& observable, const RateOptions& options) {
+std::vector<Result> minimisers(const MeanField& field, const Observable& observable,
+                               const RateOptions& options) {
   const Grid& grid = field.grid();
   Density uniform{.grid = grid, .averages = std::vector<double>(grid.cell_count(), 1.0)};
   double total = 0.0;
@@ -258,18 +273,22 @@ std::vector<Result> minimisers(const MeanField& field, const Observable& observa
     });
     if (!known) found.push_back(result);
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Result& a, const Result& b) { return a.energy.free_energy < b.energy.free_energy; });
+  std::stable_sort(found.begin(), found.end(), [](const Result& a, const Result& b) {
+    return a.energy.free_energy < b.energy.free_energy;
+  });
   return found;
 }
 
-RatePoint rate(const MeanField& field, const Observable& observable, double level, const std::vector<Result>& minima,
-               const RateOptions& options) {
+RatePoint rate(const MeanField& field, const Observable& observable, double level,
+               const std::vector<Result>& minima, const RateOptions& options) {
   expects(!minima.empty(), "the minimisers of F");
   const double lowest = minima.front().energy.free_energy;
   const double scale = scale_of(observable, minima.front().density);
-  RatePoint best{.status = RunStatus::NotConverged, .message = "no density with this value of the statistic was found",
-                 .level = level, .rate = not_a_number, .tilt = not_a_number};
+  RatePoint best{.status = RunStatus::NotConverged,
+                 .message = "no density with this value of the statistic was found",
+                 .level = level,
+                 .rate = not_a_number,
+                 .tilt = not_a_number};
   if (!(scale > 0.0) || !std::isfinite(scale)) return best;
   const auto keep = [&](std::optional<RatePoint> point) {
     if (point && std::isfinite(point->rate) && !(best.rate <= point->rate)) best = std::move(*point);
@@ -312,13 +331,15 @@ RatePoint rate_of_event(const MeanField& field, const Observable& observable, do
   for (const double end : {lower, upper}) {
     if (!std::isfinite(end)) continue;
     RatePoint point = rate(field, observable, end, minima, options);
-    if (first || (point.status == RunStatus::Completed && !(best.rate <= point.rate))) best = std::move(point);
+    if (first || (point.status == RunStatus::Completed && !(best.rate <= point.rate)))
+      best = std::move(point);
     first = false;
   }
   return best;
 }
 
-double limit_covariance(const MeanField& field, const Density& density, std::span<const double> f, std::span<const double> g) {
+double limit_covariance(const MeanField& field, const Density& density, std::span<const double> f,
+                        std::span<const double> g) {
   expects(field.model().functionals.empty(), "an interaction that is linear in rho");
   const auto n = static_cast<Eigen::Index>(density.averages.size());
   const Eigen::VectorXd m = masses_of(density);

@@ -11,6 +11,11 @@ Command list_command(CLI::App& program) {
   auto* command = program.add_subcommand("list", "every name that a config can hold, with one line each");
   return {command, []() -> int {
             fmt::print("{}", config::listing(catalogue::run()));
+            config::Schema question;  // the model of a study is that of a run
+            for (const config::Section& section : catalogue::study()) {
+              if (section.path.starts_with("study")) question.push_back(section);
+            }
+            fmt::print("{}", config::listing(question));
             fmt::print("{}", config::listing(catalogue::learn()));
             fmt::print("\nmethods of learn\n");
             for (const learning::Method method : learning::methods())

@@ -1,3 +1,5 @@
+#include "experiments/study.hpp"
+
 #include <fmt/format.h>
 
 #include <limits>
@@ -9,7 +11,6 @@
 #include "cli/experiment_options.hpp"
 #include "cli/interruption.hpp"
 #include "cli/result_folder.hpp"
-#include "experiments/study.hpp"
 
 namespace rieszflow::cli {
 namespace {
@@ -18,9 +19,12 @@ using Json = nlohmann::ordered_json;
 
 int study(const ExperimentOptions& options) {
   Console console(options.json, options.quiet);
-  const study::Assembly assembly = study::assemble(
-      {.config = options.config, .overrides = options.overrides, .seed = options.seed, .threads = options.threads});
-  const std::filesystem::path folder = options.out.empty() ? std::filesystem::path("out") / assembly.name : options.out;
+  const study::Assembly assembly = study::assemble({.config = options.config,
+                                                    .overrides = options.overrides,
+                                                    .seed = options.seed,
+                                                    .threads = options.threads});
+  const std::filesystem::path folder =
+      options.out.empty() ? std::filesystem::path("out") / assembly.name : options.out;
   if (options.dry_run) {
     console.say(study::plan(assembly.question) + "folder     " + folder.string() + " (nothing was written)");
     return done;
@@ -29,22 +33,26 @@ int study(const ExperimentOptions& options) {
   const Interruption interruption(options.max_wall);
   const auto outcome = std::visit(
       [&](const large_deviations::Question& question) {
-        return large_deviations::run(
-            question, {.directory = folder,
-                       .resolved_config = assembly.resolved,
-                       .resume = resumes,
-                       .progress =
-                           [&](const large_deviations::Progress& now) {
-                             console.progress(now.text, static_cast<double>(now.row), static_cast<double>(now.rows),
-                                              std::numeric_limits<double>::quiet_NaN());
-                           },
-                       .interrupted = [&] { return interruption.wished(); }});
+        return large_deviations::run(question, {.directory = folder,
+                                                .resolved_config = assembly.resolved,
+                                                .resume = resumes,
+                                                .progress =
+                                                    [&](const large_deviations::Progress& now) {
+                                                      console.progress(
+                                                          now.text, static_cast<double>(now.row),
+                                                          static_cast<double>(now.rows),
+                                                          std::numeric_limits<double>::quiet_NaN());
+                                                    },
+                                                .interrupted = [&] { return interruption.wished(); }});
       },
       assembly.question);
   const int code = outcome.status == RunStatus::Completed     ? done
                    : outcome.status == RunStatus::Interrupted ? interrupted
                                                               : mathematics;
-  Json result{{"event", "result"}, {"status", name(outcome.status)}, {"exit_code", code}, {"directory", folder.string()}};
+  Json result{{"event", "result"},
+              {"status", name(outcome.status)},
+              {"exit_code", code},
+              {"directory", folder.string()}};
   if (!outcome.message.empty()) result["message"] = outcome.message;
   result["summary"] = Json::parse(outcome.summary, nullptr, false);
   console.event(result);
@@ -55,7 +63,8 @@ int study(const ExperimentOptions& options) {
   }
   if (code == interrupted) {
     console.complain(fmt::format("continue with: rieszflow study {} --out {} --resume",
-                                 shell_quoted((folder / "config.toml").string()), shell_quoted(folder.string())));
+                                 shell_quoted((folder / "config.toml").string()),
+                                 shell_quoted(folder.string())));
   }
   return code;
 }
@@ -69,7 +78,8 @@ Command study_command(CLI::App& program) {
   command->footer(
       "Examples:\n"
       "  rieszflow study experiments/large_deviations/curie_weiss.toml\n"
-      "  rieszflow study experiments/large_deviations/curie_weiss.toml --set study.counts=[10,20] --out out/quick");
+      "  rieszflow study experiments/large_deviations/curie_weiss.toml --set study.counts=[10,20] --out "
+      "out/quick");
   return {command, [options] { return study(*options); }};
 }
 

@@ -19,7 +19,9 @@ using Json = nlohmann::ordered_json;
 
 /// A folder of its own, removed at the end.
 struct Folder {
-  fs::path path = fs::temp_directory_path() / ("rieszflow_study_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  fs::path path =
+      fs::temp_directory_path() / ("rieszflow_study_" + std::to_string(::getpid()) + "_" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
   Folder() { fs::create_directories(path); }
   ~Folder() { fs::remove_all(path); }
 };
@@ -51,14 +53,19 @@ fs::path written(const Folder& folder, const std::string& text) {
   return folder.path / "study.toml";
 }
 
-study::Assembly assembled(const Folder& folder, const std::string& text, std::vector<std::string> overrides = {}) {
+study::Assembly assembled(const Folder& folder, const std::string& text,
+                          std::vector<std::string> overrides = {}) {
   return study::assemble({.config = written(folder, text), .overrides = std::move(overrides), .threads = 2});
 }
 
-Json summary_of(const study::Assembly& assembly, const fs::path& out, bool resume = false, std::function<bool()> interrupted = {}) {
+Json summary_of(const study::Assembly& assembly, const fs::path& out, bool resume = false,
+                std::function<bool()> interrupted = {}) {
   fs::create_directories(out);
   const auto outcome = large_deviations::run(std::get<large_deviations::Question>(assembly.question),
-                                             {.directory = out, .resolved_config = assembly.resolved, .resume = resume, .interrupted = std::move(interrupted)});
+                                             {.directory = out,
+                                              .resolved_config = assembly.resolved,
+                                              .resume = resume,
+                                              .interrupted = std::move(interrupted)});
   return Json::parse(outcome.summary);
 }
 
@@ -78,23 +85,28 @@ TEST(LargeDeviationStudy, MeasuresCurieWeissAndFindsTheRateOfItsDensity) {
   ASSERT_EQ(summary.at("rows").size(), 4U);
   for (const Json& row : summary.at("rows")) {
     const exact::Tail tail = exact::curie_weiss_tail(row.at("count"), 2.0, 0.6);
-    EXPECT_NEAR(row.at("log_probability").get<double>(), tail.log_probability, 4.0 * row.at("standard_error").get<double>());
+    EXPECT_NEAR(row.at("log_probability").get<double>(), tail.log_probability,
+                4.0 * row.at("standard_error").get<double>());
     EXPECT_NEAR(row.at("rate_theory").get<double>(), tail.rate, 1e-3 * tail.rate);
-    EXPECT_DOUBLE_EQ(row.at("rate").get<double>(), -row.at("log_probability").get<double>() / row.at("count").get<double>());
+    EXPECT_DOUBLE_EQ(row.at("rate").get<double>(),
+                     -row.at("log_probability").get<double>() / row.at("count").get<double>());
     EXPECT_GT(row.at("autocorrelation_time").get<double>(), 1.0);
     EXPECT_GT(row.at("least_overlap").get<double>(), 0.03);
   }
   const Json& fit = summary.at("fit");
   EXPECT_LT(std::abs(fit.at("z").get<double>()), 3.5);
   EXPECT_LT(std::abs(fit.at("relative_error").get<double>()), 0.05);
-  for (const char* file : {"config.toml", "summary.json", "rows.json", "report.html"}) EXPECT_TRUE(fs::exists(folder.path / "out" / file)) << file;
+  for (const char* file : {"config.toml", "summary.json", "rows.json", "report.html"})
+    EXPECT_TRUE(fs::exists(folder.path / "out" / file)) << file;
 }
 
 TEST(LargeDeviationStudy, RowsDependOnNothingButThemselves) {
   const Folder folder;
   const std::vector<std::string> small = {"study.sweeps=100", "study.counts=[8, 16]"};
   const Json whole = summary_of(assembled(folder, curie_weiss, small), folder.path / "whole");
-  const Json backwards = summary_of(assembled(folder, curie_weiss, {"study.sweeps=100", "study.counts=[16, 8]", "study.levels=[0.5, 0.6]"}), folder.path / "backwards");
+  const Json backwards = summary_of(
+      assembled(folder, curie_weiss, {"study.sweeps=100", "study.counts=[16, 8]", "study.levels=[0.5, 0.6]"}),
+      folder.path / "backwards");
   const auto value_of = [](const Json& summary, int count) {
     for (const Json& row : summary.at("rows")) {
       if (row.at("count") == count && row.at("level") == 0.6) return row.at("log_probability").get<double>();
@@ -107,7 +119,8 @@ TEST(LargeDeviationStudy, RowsDependOnNothingButThemselves) {
 
 TEST(LargeDeviationStudy, ResumesRowByRow) {
   const Folder folder;
-  const study::Assembly assembly = assembled(folder, curie_weiss, {"study.sweeps=300", "study.counts=[8, 16]"});
+  const study::Assembly assembly =
+      assembled(folder, curie_weiss, {"study.sweeps=300", "study.counts=[8, 16]"});
   const Json whole = summary_of(assembly, folder.path / "whole");
   // Interrupted once the first row is on disk.
   const fs::path out = folder.path / "parts";
@@ -116,7 +129,8 @@ TEST(LargeDeviationStudy, ResumesRowByRow) {
   ASSERT_EQ(part.at("rows").size(), 1U);
   const Json resumed = summary_of(assembly, out, true);
   ASSERT_EQ(resumed.at("rows").size(), 2U);
-  for (std::size_t row = 0; row < 2; ++row) EXPECT_EQ(resumed.at("rows")[row].at("replicates"), whole.at("rows")[row].at("replicates"));
+  for (std::size_t row = 0; row < 2; ++row)
+    EXPECT_EQ(resumed.at("rows")[row].at("replicates"), whole.at("rows")[row].at("replicates"));
 }
 
 TEST(LargeDeviationStudy, ResolvedConfigAssemblesToItself) {
@@ -127,18 +141,27 @@ TEST(LargeDeviationStudy, ResolvedConfigAssemblesToItself) {
 
 TEST(LargeDeviationStudy, SaysWhatIsWrongWithTheQuestion) {
   const Folder folder;
-  EXPECT_NE(problems_of(folder, curie_weiss, {"study.statistic.axis=1"}).find("dimension"), std::string::npos);
-  EXPECT_NE(problems_of(folder, curie_weiss, {"study.event=within", "study.levels=[-0.1]"}).find("positive"), std::string::npos);
-  EXPECT_NE(problems_of(folder, curie_weiss, {"study.type=\"large\""}).find("large_deviations"), std::string::npos);
-  EXPECT_NE(problems_of(folder, curie_weiss, {"study.statistic.type=\"linear\"", "study.statistic.value=\"x+\""}).find("value"), std::string::npos);
-  EXPECT_NE(problems_of(folder, curie_weiss, {"model.inverse_temperature=inf"}).find("finite"), std::string::npos);
-  EXPECT_NE(problems_of(folder, curie_weiss, {"study.cells=[8, 8]"}).find("one for each coordinate"), std::string::npos);
+  EXPECT_NE(problems_of(folder, curie_weiss, {"study.statistic.axis=1"}).find("dimension"),
+            std::string::npos);
+  EXPECT_NE(problems_of(folder, curie_weiss, {"study.event=within", "study.levels=[-0.1]"}).find("positive"),
+            std::string::npos);
+  EXPECT_NE(problems_of(folder, curie_weiss, {"study.type=\"large\""}).find("large_deviations"),
+            std::string::npos);
+  EXPECT_NE(
+      problems_of(folder, curie_weiss, {"study.statistic.type=\"linear\"", "study.statistic.value=\"x+\""})
+          .find("value"),
+      std::string::npos);
+  EXPECT_NE(problems_of(folder, curie_weiss, {"model.inverse_temperature=inf"}).find("finite"),
+            std::string::npos);
+  EXPECT_NE(problems_of(folder, curie_weiss, {"study.cells=[8, 8]"}).find("one for each coordinate"),
+            std::string::npos);
   EXPECT_EQ(problems_of(folder, curie_weiss, {}), "");
 }
 
 TEST(LargeDeviationStudy, ReadyConfigsAssemble) {
   std::size_t count = 0;
-  for (const auto& entry : fs::directory_iterator(fs::path(RIESZFLOW_SOURCE_DIR) / "experiments/large_deviations")) {
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(RIESZFLOW_SOURCE_DIR) / "experiments/large_deviations")) {
     if (entry.path().extension() != ".toml") continue;
     ++count;
     try {

@@ -46,9 +46,11 @@ double mean_square(std::span<const double> x) {
 }
 
 TEST(GibbsChain, HasTheExactMomentOfTheLogGasOnAnIntervalAtEveryStep) {
-  // Schwinger-Dyson: with A = 2 + beta (1 - 1/N), m2 solves N (1 - 3 m2) + (beta/2)(N-1)(1 - 2 m2) - (beta/2)((1 - m2)/A - m2) = 0.
+  // Schwinger-Dyson: with A = 2 + beta (1 - 1/N), m2 solves N (1 - 3 m2) + (beta/2)(N-1)(1 - 2 m2) -
+  // (beta/2)((1 - m2)/A - m2) = 0.
   const double beta = 3.0, n = 12.0, a = 2.0 + beta * (1.0 - 1.0 / n);
-  const double exact = (n + 0.5 * beta * (n - 1.0) - 0.5 * beta / a) / (3.0 * n + beta * (n - 1.0) - 0.5 * beta * (1.0 + 1.0 / a));
+  const double exact = (n + 0.5 * beta * (n - 1.0) - 0.5 * beta / a) /
+                       (3.0 * n + beta * (n - 1.0) - 0.5 * beta * (1.0 + 1.0 / a));
   const Mean m2 = mean_over_chains(test::log_gas(beta), 12, 3000, mean_square);
   EXPECT_LT(m2.standard_error, 0.003);
   EXPECT_NEAR(m2.value, exact, 4.0 * m2.standard_error);
@@ -57,20 +59,26 @@ TEST(GibbsChain, HasTheExactMomentOfTheLogGasOnAnIntervalAtEveryStep) {
 TEST(GibbsChain, HasTheExactSizeOfTheConfinedLogGasInTheWholePlane) {
   // E (1/N) sum |x|^2 = (d + (beta/2)(1 - 1/N)) / (beta stiffness): the virial theorem.
   const double beta = 2.5, n = 9.0;
-  Model model{.domain = WholeSpace{2}, .potentials = {QuadraticPotential{1.3}}, .interactions = {LogarithmicInteraction{}},
+  Model model{.domain = WholeSpace{2},
+              .potentials = {QuadraticPotential{1.3}},
+              .interactions = {LogarithmicInteraction{}},
               .inverse_temperature = beta};
   const double exact = (2.0 + 0.5 * beta * (1.0 - 1.0 / n)) / (beta * 1.3);
-  const Mean size = mean_over_chains(model, 9, 3000, [](std::span<const double> x) { return 2.0 * mean_square(x); });
+  const Mean size =
+      mean_over_chains(model, 9, 3000, [](std::span<const double> x) { return 2.0 * mean_square(x); });
   EXPECT_LT(size.standard_error, 0.02);
   EXPECT_NEAR(size.value, exact, 4.0 * size.standard_error);
 }
 
 TEST(GibbsChain, ObeysSchwingerDysonInADisc) {
-  // Schwinger-Dyson with g = (1 - |x|^2) x, which has no flux through the wall: E sum_i [div g - beta N g.grad_i H] = 0,
-  // div g = 2 - 4 |x|^2.
+  // Schwinger-Dyson with g = (1 - |x|^2) x, which has no flux through the wall: E sum_i [div g - beta N
+  // g.grad_i H] = 0, div g = 2 - 4 |x|^2.
   const double beta = 2.0;
   const std::size_t count = 8;
-  Model model{.domain = Ball{{0.0, 0.0}, 1.0}, .potentials = {}, .interactions = {LogarithmicInteraction{}}, .inverse_temperature = beta};
+  Model model{.domain = Ball{{0.0, 0.0}, 1.0},
+              .potentials = {},
+              .interactions = {LogarithmicInteraction{}},
+              .inverse_temperature = beta};
   const Mean identity = mean_over_chains(model, count, 3000, [&](std::span<const double> x) {
     double sum = 0.0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -125,7 +133,8 @@ TEST(Minimisers, FindTheFeketePointsOfTheInterval) {
     for (int j = 1; j < count; ++j) {
       sum += 2.0 * j * std::log(j) + (j + 1.0) * std::log(j + 1.0) - (n + j - 1.0) * std::log(n + j - 1.0);
     }
-    const Minimisers found = minimise(test::log_gas(1.0), static_cast<std::size_t>(count), {.starts = 4, .seed = 1});
+    const Minimisers found =
+        minimise(test::log_gas(1.0), static_cast<std::size_t>(count), {.starts = 4, .seed = 1});
     ASSERT_EQ(found.status, RunStatus::Completed);
     EXPECT_NEAR(found.best.hamiltonian, -sum / (2.0 * n * n), 1e-9) << "N = " << count;
     EXPECT_GE(found.agreeing, 3U);
@@ -135,7 +144,8 @@ TEST(Minimisers, FindTheFeketePointsOfTheInterval) {
 TEST(Minimisers, MeetAConstraintOnALinearStatistic) {
   // V = |x|^2/2 without interactions and mean >= 1/2: all particles at 1/2.
   Model model{.domain = WholeSpace{1}, .potentials = {QuadraticPotential{1.0}}, .interactions = {}};
-  const Minimisers found = minimise(model, 5, test::coordinate_mean(), {.lower = 0.5}, {.starts = 3, .seed = 1});
+  const Minimisers found =
+      minimise(model, 5, test::coordinate_mean(), {.lower = 0.5}, {.starts = 3, .seed = 1});
   ASSERT_EQ(found.status, RunStatus::Completed);
   EXPECT_NEAR(found.best.hamiltonian, 0.125, 1e-6);
 }

@@ -20,8 +20,9 @@ std::vector<double> uniform_points(std::size_t count, std::size_t dimension, dou
 }
 
 /// (1/(2N^2)) sum_{i != j} W by its definition.
-double energy_by_definition(const std::vector<double>& points, std::size_t dimension,
-                            const std::function<double(std::span<const double>, std::span<const double>)>& w) {
+double energy_by_definition(
+    const std::vector<double>& points, std::size_t dimension,
+    const std::function<double(std::span<const double>, std::span<const double>)>& w) {
   const std::size_t count = points.size() / dimension;
   double sum = 0.0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -48,7 +49,8 @@ void expect_field_of(const Model& model, std::vector<double> points,
     std::copy(target.begin(), target.end(), points.begin() + static_cast<std::ptrdiff_t>(movers[k] * d));
     const double after = energy_by_definition(points, d, w);
     // N^2 round-offs of terms of order one, seen through the factor N^2.
-    EXPECT_NEAR(difference, static_cast<double>(count * count) * (after - energy), 1e-10 * static_cast<double>(count));
+    EXPECT_NEAR(difference, static_cast<double>(count * count) * (after - energy),
+                1e-10 * static_cast<double>(count));
     field.move(movers[k], target);
     EXPECT_NEAR(field.energy(), after, 1e-12 * (1.0 + std::abs(after)));
     energy = after;
@@ -74,9 +76,12 @@ TEST(InteractionField, DifferenceIsThatOfTheEnergyForEveryKernelInABox) {
   for (const std::size_t d : {1, 2, 3}) {
     for (const Interaction& kernel : kernels) {
       SCOPED_TRACE(std::string(name(kernel)) + " d = " + std::to_string(d));
-      Model model{.domain = Box{std::vector<double>(d, -1.0), std::vector<double>(d, 1.0)}, .potentials = {}, .interactions = {kernel}};
-      expect_field_of(model, uniform_points(70, d, -1.0, 1.0),
-                      [&](std::span<const double> x, std::span<const double> y) { return value(kernel, x, y); });
+      Model model{.domain = Box{std::vector<double>(d, -1.0), std::vector<double>(d, 1.0)},
+                  .potentials = {},
+                  .interactions = {kernel}};
+      expect_field_of(
+          model, uniform_points(70, d, -1.0, 1.0),
+          [&](std::span<const double> x, std::span<const double> y) { return value(kernel, x, y); });
     }
   }
 }
@@ -85,22 +90,27 @@ TEST(InteractionField, AddsTermsAndLowRankKernels) {
   const auto g = [](const char* text) {
     return std::make_shared<const ExpressionFunction>(text, std::vector<std::string>{"x"});
   };
-  Model model{.domain = Box{{-1.0}, {1.0}}, .potentials = {},
-              .interactions = {LogarithmicInteraction{0.5}, LowRankInteraction{-0.7, {g("cos(2*x)"), g("x^3")}},
-                               QuadraticInteraction{0.3}, LowRankInteraction{0.4, {g("1")}}}};
-  expect_field_of(model, uniform_points(65, 1, -1.0, 1.0), [&](std::span<const double> x, std::span<const double> y) {
-    double sum = 0.0;
-    for (const Interaction& term : model.interactions) sum += value(term, x, y);
-    return sum;
-  });
+  Model model{
+      .domain = Box{{-1.0}, {1.0}},
+      .potentials = {},
+      .interactions = {LogarithmicInteraction{0.5}, LowRankInteraction{-0.7, {g("cos(2*x)"), g("x^3")}},
+                       QuadraticInteraction{0.3}, LowRankInteraction{0.4, {g("1")}}}};
+  expect_field_of(model, uniform_points(65, 1, -1.0, 1.0),
+                  [&](std::span<const double> x, std::span<const double> y) {
+                    double sum = 0.0;
+                    for (const Interaction& term : model.interactions) sum += value(term, x, y);
+                    return sum;
+                  });
 }
 
 TEST(InteractionField, OnACircleTheLogKernelIsTheChord) {
   const double length = 3.0;
-  Model model{.domain = Torus{{-1.5}, {1.5}}, .potentials = {}, .interactions = {LogarithmicInteraction{0.9}}};
-  expect_field_of(model, uniform_points(20, 1, -1.5, 1.5), [&](std::span<const double> x, std::span<const double> y) {
-    return -0.9 * std::log(2.0 * std::abs(std::sin(std::numbers::pi * (x[0] - y[0]) / length)));
-  });
+  Model model{
+      .domain = Torus{{-1.5}, {1.5}}, .potentials = {}, .interactions = {LogarithmicInteraction{0.9}}};
+  expect_field_of(
+      model, uniform_points(20, 1, -1.5, 1.5), [&](std::span<const double> x, std::span<const double> y) {
+        return -0.9 * std::log(2.0 * std::abs(std::sin(std::numbers::pi * (x[0] - y[0]) / length)));
+      });
 }
 
 TEST(InteractionField, OnATorusOtherKernelsArePeriodised) {
@@ -108,15 +118,17 @@ TEST(InteractionField, OnATorusOtherKernelsArePeriodised) {
   const Interaction kernel = RieszInteraction{0.5, 1.2};
   Model model{.domain = torus, .potentials = {}, .interactions = {kernel, CosineInteraction{0.0}}};
   const PeriodicKernel periodic(torus, kernel);
-  expect_field_of(model, uniform_points(12, 2, -1.0, 1.0), [&](std::span<const double> x, std::span<const double> y) {
-    double z[2];
-    displacement(model.domain, x, y, z);
-    return periodic.value(z);
-  });
+  expect_field_of(model, uniform_points(12, 2, -1.0, 1.0),
+                  [&](std::span<const double> x, std::span<const double> y) {
+                    double z[2];
+                    displacement(model.domain, x, y, z);
+                    return periodic.value(z);
+                  });
 }
 
 TEST(InteractionField, MovesOntoAnotherParticleCostInfinitely) {
-  for (const Interaction& kernel : {Interaction(LogarithmicInteraction{}), Interaction(RieszInteraction{0.75, 1.0})}) {
+  for (const Interaction& kernel :
+       {Interaction(LogarithmicInteraction{}), Interaction(RieszInteraction{0.75, 1.0})}) {
     Model model{.domain = Box{{-1.0}, {1.0}}, .potentials = {}, .interactions = {kernel}};
     InteractionField field(model, 3);
     field.assign(std::vector{-0.5, 0.1, 0.6});

@@ -10,12 +10,17 @@
 namespace rieszflow::rare_event::test {
 
 inline Model log_gas(double beta) {
-  return {.domain = Box{{-1.0}, {1.0}}, .potentials = {}, .interactions = {LogarithmicInteraction{}}, .inverse_temperature = beta};
+  return {.domain = Box{{-1.0}, {1.0}},
+          .potentials = {},
+          .interactions = {LogarithmicInteraction{}},
+          .inverse_temperature = beta};
 }
 
 /// H = -(J/2) m^2 on [-1,1] as a pair model: W = (J/2) r^2, V = -(J/2) x^2.
 inline Model curie_weiss(double coupling) {
-  return {.domain = Box{{-1.0}, {1.0}}, .potentials = {QuadraticPotential{-1.0}}, .interactions = {QuadraticInteraction{1.0}},
+  return {.domain = Box{{-1.0}, {1.0}},
+          .potentials = {QuadraticPotential{-1.0}},
+          .interactions = {QuadraticInteraction{1.0}},
           .inverse_temperature = coupling};
 }
 
@@ -23,8 +28,9 @@ inline Statistic coordinate_mean() {
   return mean_of("mean of x", [](std::span<const double> x) { return x[0]; });
 }
 
-/// Density of the mean m of n independent uniforms on [-1,1], up to a factor: (1/2 pi) integral e^(K(c+iy) - n (c+iy) m) dy
-/// through the saddle c. Midpoint rule; the integrand is analytic and decays, so it converges geometrically.
+/// Density of the mean m of n independent uniforms on [-1,1], up to a factor: (1/2 pi) integral e^(K(c+iy) -
+/// n (c+iy) m) dy through the saddle c. Midpoint rule; the integrand is analytic and decays, so it converges
+/// geometrically.
 inline double log_density_of_uniform_mean(double n, double m) {
   const auto cumulant = [](std::complex<double> s) {
     return std::abs(s) < 1e-4 ? s * s / 6.0 : std::log(std::sinh(s) / s);
@@ -33,7 +39,8 @@ inline double log_density_of_uniform_mean(double n, double m) {
   double low = -200.0, high = 200.0;
   for (int i = 0; i < 200; ++i) (slope(0.5 * (low + high)) < m ? low : high) = 0.5 * (low + high);
   const double c = 0.5 * (low + high), base = cumulant(c).real() - c * m;
-  const double curvature = std::max(std::abs(c) < 1e-3 ? 1.0 / 3.0 : 1.0 / (c * c) - 1.0 / std::pow(std::sinh(c), 2), 1e-12);
+  const double curvature =
+      std::max(std::abs(c) < 1e-3 ? 1.0 / 3.0 : 1.0 / (c * c) - 1.0 / std::pow(std::sinh(c), 2), 1e-12);
   const double width = 1.0 / std::sqrt(n * curvature), h = 0.02 * width;
   double sum = 0.0;
   for (int k = 0; k < 200000; ++k) {
@@ -45,7 +52,8 @@ inline double log_density_of_uniform_mean(double n, double m) {
   return sum > 0.0 ? n * base + std::log(h * sum) : -1e300;
 }
 
-/// P(lower < m < upper) for Curie-Weiss with beta J = coupling: the density of m is exp(n coupling m^2 / 2) p0(m).
+/// P(lower < m < upper) for Curie-Weiss with beta J = coupling: the density of m is exp(n coupling m^2 / 2)
+/// p0(m).
 inline double log_probability_of_curie_weiss(double coupling, int count, double lower, double upper) {
   const double n = count;
   const auto integral = [&](double a, double b, double shift) {
@@ -76,7 +84,8 @@ inline double log_partition_of_log_gas(double beta, int count) {
   const double n = count, gamma = beta / (2.0 * n);
   double sum = (n + gamma * n * (n - 1.0)) * std::numbers::ln2 - n * std::lgamma(1.0 + gamma);
   for (int j = 0; j < count; ++j) {
-    sum += 2.0 * std::lgamma(1.0 + j * gamma) + std::lgamma(1.0 + (j + 1) * gamma) - std::lgamma(2.0 + (n + j - 1.0) * gamma);
+    sum += 2.0 * std::lgamma(1.0 + j * gamma) + std::lgamma(1.0 + (j + 1) * gamma) -
+           std::lgamma(2.0 + (n + j - 1.0) * gamma);
   }
   return sum;
 }

@@ -33,18 +33,22 @@ TEST(Reweighting, TailOfANormalFromTiltedSamples) {
   std::vector<BiasedSamples> windows;
   for (int k = 0; k <= 4; ++k) {
     const double tilt = 1.6 * k;
-    windows.push_back({.bias = {.tilt = tilt}, .values = normals(tilt, 20000, static_cast<std::uint64_t>(10 + k))});
+    windows.push_back(
+        {.bias = {.tilt = tilt}, .values = normals(tilt, 20000, static_cast<std::uint64_t>(10 + k))});
   }
   const Reweighting weights = reweight(windows, 1.0);
   ASSERT_EQ(weights.status, RunStatus::Completed);
   EXPECT_LT(weights.residual, 1e-9);
-  for (int k = 0; k <= 4; ++k) EXPECT_NEAR(weights.free_energies[static_cast<std::size_t>(k)], -0.5 * 1.6 * k * 1.6 * k, 0.06) << k;
+  for (int k = 0; k <= 4; ++k)
+    EXPECT_NEAR(weights.free_energies[static_cast<std::size_t>(k)], -0.5 * 1.6 * k * 1.6 * k, 0.06) << k;
   const double exact = std::log(0.5 * std::erfc(6.0 / std::sqrt(2.0)));
   EXPECT_NEAR(log_probability(weights, windows, [](double x) { return x > 6.0; }), exact, 0.07);
   EXPECT_NEAR(log_probability(weights, windows, [](double) { return true; }), 0.0, 1e-12);
   for (std::size_t k = 0; k < 4; ++k) {  // integral p_k p_(k+1) / sum_l p_l
     double exact_overlap = 0.0;
-    const auto p = [](double x, double t) { return std::exp(-0.5 * (x - t) * (x - t)) / std::sqrt(2.0 * 3.14159265358979); };
+    const auto p = [](double x, double t) {
+      return std::exp(-0.5 * (x - t) * (x - t)) / std::sqrt(2.0 * 3.14159265358979);
+    };
     for (double x = -8.0; x < 15.0; x += 0.01) {
       double all = 0.0;
       for (int l = 0; l <= 4; ++l) all += p(x, 1.6 * l);
@@ -69,7 +73,8 @@ TEST(Reweighting, HarmonicWindowsGiveTheNormaliser) {
   ASSERT_EQ(weights.status, RunStatus::Completed);
   const auto exact = [&](double c) { return 0.5 * k * c * c / (1.0 + k); };
   EXPECT_NEAR(weights.free_energies[3] - weights.free_energies[0], exact(0.0) - exact(2.7), 0.05);
-  EXPECT_NEAR(log_probability(weights, windows, [](double x) { return x > 1.5; }), std::log(0.5 * std::erfc(1.5 / std::sqrt(2.0))), 0.05);
+  EXPECT_NEAR(log_probability(weights, windows, [](double x) { return x > 1.5; }),
+              std::log(0.5 * std::erfc(1.5 / std::sqrt(2.0))), 0.05);
 }
 
 TEST(Reweighting, RefusesWindowsThatDoNotOverlap) {

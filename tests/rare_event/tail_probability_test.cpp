@@ -26,43 +26,51 @@ TEST(TailProbability, OfAQuadraticModelIsTheGaussianTailWhateverTheCoupling) {
   // H = (k/2N) sum x^2 + (J/4N^2) sum (x_i - x_j)^2: the mean is N(0, 1/(beta k N)) for every J.
   const double beta = 2.0, k = 0.8, delta = 1.1;
   const std::size_t count = 30;
-  Model model{.domain = WholeSpace{1}, .potentials = {QuadraticPotential{k}}, .interactions = {QuadraticInteraction{1.5}},
+  Model model{.domain = WholeSpace{1},
+              .potentials = {QuadraticPotential{k}},
+              .interactions = {QuadraticInteraction{1.5}},
               .inverse_temperature = beta};
-  const TailProbability measured = tail_probability(model, count, test::coordinate_mean(), {.lower = delta}, quick);
+  const TailProbability measured =
+      tail_probability(model, count, test::coordinate_mean(), {.lower = delta}, quick);
   EXPECT_EQ(measured.method, Method::Tilt);
   expect_log_probability(measured, std::log(0.5 * std::erfc(delta * std::sqrt(0.5 * beta * k * count))));
 }
 
 TEST(TailProbability, OfCurieWeissBelowItsTransition) {
-  const TailProbability measured = tail_probability(test::curie_weiss(2.0), 30, test::coordinate_mean(), {.lower = 0.65}, quick);
+  const TailProbability measured =
+      tail_probability(test::curie_weiss(2.0), 30, test::coordinate_mean(), {.lower = 0.65}, quick);
   EXPECT_EQ(measured.method, Method::Tilt);
   expect_log_probability(measured, test::log_probability_of_curie_weiss(2.0, 30, 0.65, 1.0));
 }
 
 TEST(TailProbability, OfTheBarrierBetweenTwoWellsCountsBothWells) {
   // Above the transition a chain stays in one well; an answer from one well is wrong by a factor of two.
-  const TailProbability measured =
-      tail_probability(test::curie_weiss(5.0), 40, test::coordinate_mean(), {.lower = -0.15, .upper = 0.15}, quick);
+  const TailProbability measured = tail_probability(test::curie_weiss(5.0), 40, test::coordinate_mean(),
+                                                    {.lower = -0.15, .upper = 0.15}, quick);
   EXPECT_EQ(measured.method, Method::Umbrella);
   expect_log_probability(measured, test::log_probability_of_curie_weiss(5.0, 40, -0.15, 0.15));
 }
 
 TEST(TailProbability, OfALearnedKernelEntryWithLowRankInteraction) {
-  // V = -(1 + cos 2w)/2, W = (1 + cos 2(w - w'))/2: H = |1 - z|^2/4 up to a constant, z = mean exp(2 i w). The
-  // event Re z < -0.1 seen two ways: a tilt, and umbrellas.
+  // V = -(1 + cos 2w)/2, W = (1 + cos 2(w - w'))/2: H = |1 - z|^2/4 up to a constant, z = mean exp(2 i w).
+  // The event Re z < -0.1 seen two ways: a tilt, and umbrellas.
   const auto g = [](const char* text) {
     return std::make_shared<const ExpressionFunction>(text, std::vector<std::string>{"x"});
   };
   const double half = 0.5 * std::numbers::pi;
-  Model model{.domain = Torus{{-half}, {half}}, .potentials = {CosinePotential{-0.5, 2.0}},
-              .interactions = {LowRankInteraction{0.5, {g("cos(2*x)"), g("sin(2*x)")}}}, .inverse_temperature = 2.5};
+  Model model{.domain = Torus{{-half}, {half}},
+              .potentials = {CosinePotential{-0.5, 2.0}},
+              .interactions = {LowRankInteraction{0.5, {g("cos(2*x)"), g("sin(2*x)")}}},
+              .inverse_temperature = 2.5};
   const Statistic entry = mean_of("Re z", [](std::span<const double> x) { return std::cos(2.0 * x[0]); });
   const TailProbability tilted = tail_probability(model, 16, entry, {.upper = -0.1}, quick, Method::Tilt);
-  const TailProbability umbrella = tail_probability(model, 16, entry, {.upper = -0.1}, quick, Method::Umbrella);
+  const TailProbability umbrella =
+      tail_probability(model, 16, entry, {.upper = -0.1}, quick, Method::Umbrella);
   ASSERT_EQ(tilted.status, RunStatus::Completed);
   ASSERT_EQ(umbrella.status, RunStatus::Completed) << umbrella.message;
   EXPECT_LT(tilted.log_probability, -5.0);
-  EXPECT_NEAR(tilted.log_probability, umbrella.log_probability, 4.0 * std::hypot(tilted.standard_error, umbrella.standard_error));
+  EXPECT_NEAR(tilted.log_probability, umbrella.log_probability,
+              4.0 * std::hypot(tilted.standard_error, umbrella.standard_error));
 }
 
 TEST(TailProbability, OfAllParticlesInsideASmallerIntervalIsAPowerOfItsSize) {
@@ -70,14 +78,16 @@ TEST(TailProbability, OfAllParticlesInsideASmallerIntervalIsAPowerOfItsSize) {
   const double beta = 1.4, r = 0.6;
   const std::size_t count = 10;
   const Statistic largest = largest_of("max |x|", [](std::span<const double> x) { return std::abs(x[0]); });
-  const TailProbability measured = tail_probability(test::log_gas(beta), count, largest, {.upper = r},
-                                                    {.replicates = 8, .walkers = 300, .seed = 2, .threads = 2});
+  const TailProbability measured =
+      tail_probability(test::log_gas(beta), count, largest, {.upper = r},
+                       {.replicates = 8, .walkers = 300, .seed = 2, .threads = 2});
   EXPECT_EQ(measured.method, Method::Splitting);
   expect_log_probability(measured, (count + 0.5 * beta * (count - 1.0)) * std::log(r));
 }
 
 TEST(TailProbability, OfACommonEventIsCountedDirectly) {
-  const TailProbability measured = tail_probability(test::curie_weiss(1.0), 12, test::coordinate_mean(), {.lower = 0.1}, quick);
+  const TailProbability measured =
+      tail_probability(test::curie_weiss(1.0), 12, test::coordinate_mean(), {.lower = 0.1}, quick);
   EXPECT_EQ(measured.method, Method::Direct);
   expect_log_probability(measured, test::log_probability_of_curie_weiss(1.0, 12, 0.1, 1.0));
 }
@@ -85,7 +95,8 @@ TEST(TailProbability, OfACommonEventIsCountedDirectly) {
 TEST(TailProbability, IsBitwiseTheSameForEveryNumberOfThreads) {
   Options options{.replicates = 3, .sweeps = 300, .seed = 8, .threads = 1};
   const auto values = [&](Method method) {
-    return tail_probability(test::log_gas(2.0), 8, test::coordinate_mean(), {.lower = 0.4}, options, method).replicate_values;
+    return tail_probability(test::log_gas(2.0), 8, test::coordinate_mean(), {.lower = 0.4}, options, method)
+        .replicate_values;
   };
   const std::vector<double> one = values(Method::Tilt);
   options.threads = 2;
@@ -95,25 +106,30 @@ TEST(TailProbability, IsBitwiseTheSameForEveryNumberOfThreads) {
 }
 
 TEST(TailProbability, SaysWhenNothingReachesTheEvent) {
-  const TailProbability outside = tail_probability(test::curie_weiss(1.0), 6, test::coordinate_mean(), {.lower = 1.5}, quick, Method::Tilt);
+  const TailProbability outside = tail_probability(test::curie_weiss(1.0), 6, test::coordinate_mean(),
+                                                   {.lower = 1.5}, quick, Method::Tilt);
   EXPECT_EQ(outside.status, RunStatus::NotConverged);
   EXPECT_TRUE(std::isnan(outside.log_probability));
   EXPECT_FALSE(outside.message.empty());
-  const TailProbability unseen = tail_probability(test::curie_weiss(1.0), 40, test::coordinate_mean(), {.lower = 0.8}, quick, Method::Direct);
+  const TailProbability unseen = tail_probability(test::curie_weiss(1.0), 40, test::coordinate_mean(),
+                                                  {.lower = 0.8}, quick, Method::Direct);
   EXPECT_EQ(unseen.status, RunStatus::NotConverged);
 }
 
 TEST(TailProbability, StopsWhenInterrupted) {
   Options options = quick;
   options.interrupted = [] { return true; };
-  EXPECT_EQ(tail_probability(test::curie_weiss(1.0), 12, test::coordinate_mean(), {.lower = 0.1}, options).status, RunStatus::Interrupted);
+  EXPECT_EQ(
+      tail_probability(test::curie_weiss(1.0), 12, test::coordinate_mean(), {.lower = 0.1}, options).status,
+      RunStatus::Interrupted);
 }
 
 TEST(PartitionFunction, OfTheLogGasIsSelbergsIntegralByBothMethods) {
   for (const double beta : {1.5, 6.0}) {
     const double exact = test::log_partition_of_log_gas(beta, 12);
     for (const PartitionMethod method : {PartitionMethod::Reweighting, PartitionMethod::Thermodynamic}) {
-      const PartitionFunction z = partition_function(test::log_gas(beta), 12, {.method = method, .sweeps = 1500, .seed = 5, .threads = 2});
+      const PartitionFunction z = partition_function(
+          test::log_gas(beta), 12, {.method = method, .sweeps = 1500, .seed = 5, .threads = 2});
       ASSERT_EQ(z.status, RunStatus::Completed) << z.message;
       EXPECT_NEAR(z.log_partition, exact, 4.0 * z.standard_error) << beta;
       EXPECT_LT(z.standard_error / 12.0, 2e-3);
@@ -122,11 +138,16 @@ TEST(PartitionFunction, OfTheLogGasIsSelbergsIntegralByBothMethods) {
 }
 
 TEST(PartitionFunction, OfOneParticleIsAnIntegral) {
-  Model model{.domain = WholeSpace{2}, .potentials = {QuadraticPotential{0.7}}, .interactions = {}, .inverse_temperature = 3.0};
+  Model model{.domain = WholeSpace{2},
+              .potentials = {QuadraticPotential{0.7}},
+              .interactions = {},
+              .inverse_temperature = 3.0};
   EXPECT_NEAR(log_one_particle_integral(model), std::log(2.0 * std::numbers::pi / 2.1), 1e-11);
   model.domain = Ball{{0.0, 0.0, 0.0}, 1.5};
   const double a = 1.05, r = 1.5;  // integral of exp(-a r^2) over a ball in three dimensions
-  const double exact = 4.0 * std::numbers::pi * (std::sqrt(std::numbers::pi) * std::erf(std::sqrt(a) * r) / (4.0 * std::pow(a, 1.5)) - r * std::exp(-a * r * r) / (2.0 * a));
+  const double exact = 4.0 * std::numbers::pi *
+                       (std::sqrt(std::numbers::pi) * std::erf(std::sqrt(a) * r) / (4.0 * std::pow(a, 1.5)) -
+                        r * std::exp(-a * r * r) / (2.0 * a));
   EXPECT_NEAR(log_one_particle_integral(model), std::log(exact), 1e-11);
   model.domain = WholeSpace{1};
   model.potentials = {QuadraticPotential{-1.0}};

@@ -25,7 +25,9 @@ double cramer_of_uniform(double m) {
 }
 
 Model curie_weiss(double coupling) {
-  return {.domain = Box{{-1.0}, {1.0}}, .potentials = {QuadraticPotential{-1.0}}, .interactions = {QuadraticInteraction{1.0}},
+  return {.domain = Box{{-1.0}, {1.0}},
+          .potentials = {QuadraticPotential{-1.0}},
+          .interactions = {QuadraticInteraction{1.0}},
           .inverse_temperature = coupling};
 }
 
@@ -41,7 +43,8 @@ TEST(RateFunction, OfIndependentParticlesIsCramers) {
   for (const double level : {0.2, 0.7}) {
     const RatePoint point = rate(field, mean, level, minima, {});
     ASSERT_EQ(point.status, RunStatus::Completed) << point.message;
-    EXPECT_NEAR(point.rate, cramer_of_uniform(level), 3e-4 * cramer_of_uniform(level));  // O(h^2) of 400 cells
+    EXPECT_NEAR(point.rate, cramer_of_uniform(level),
+                3e-4 * cramer_of_uniform(level));  // O(h^2) of 400 cells
     EXPECT_FALSE(point.constrained);
     EXPECT_NEAR(value(mean, grid, point.density.averages), level, 1e-8);
   }
@@ -56,13 +59,15 @@ TEST(RateFunction, OfCurieWeissIsCramersMinusTheEnergyAlsoWhereItIsNotConvex) {
   const auto minima = minimisers(field, mean, {});
   ASSERT_GE(minima.size(), 2U) << "both wells";
   double lowest = 0.0;
-  for (double m = 0.001; m < 0.999; m += 0.0005) lowest = std::min(lowest, cramer_of_uniform(m) - 0.5 * coupling * m * m);
+  for (double m = 0.001; m < 0.999; m += 0.0005)
+    lowest = std::min(lowest, cramer_of_uniform(m) - 0.5 * coupling * m * m);
   const auto exact = [&](double m) { return cramer_of_uniform(m) - 0.5 * coupling * m * m - lowest; };
   const RatePoint barrier = rate_of_event(field, mean, -0.15, 0.15, minima, {});
   ASSERT_EQ(barrier.status, RunStatus::Completed) << barrier.message;
   EXPECT_TRUE(barrier.constrained);
   EXPECT_NEAR(barrier.rate, exact(0.15), 1e-3 * exact(0.15));
-  const RatePoint beyond = rate_of_event(field, mean, 0.9, std::numeric_limits<double>::infinity(), minima, {});
+  const RatePoint beyond =
+      rate_of_event(field, mean, 0.9, std::numeric_limits<double>::infinity(), minima, {});
   EXPECT_NEAR(beyond.rate, exact(0.9), 1e-3 * exact(0.9));
   EXPECT_EQ(rate_of_event(field, mean, 0.5, 0.99, minima, {}).rate, 0.0) << "a minimiser lies inside";
 }
@@ -70,7 +75,9 @@ TEST(RateFunction, OfCurieWeissIsCramersMinusTheEnergyAlsoWhereItIsNotConvex) {
 TEST(RateFunction, OfTheConfinedLogGasIsThatOfTheGammaLaw) {
   // (beta/2) sum x^2 is Gamma(k N): I = x - k - k log(x/k), x = beta q / 2, k = (1 + beta/2)/2.
   const double beta = 3.0, q = 1.2, k = 0.5 * (1.0 + 0.5 * beta), x = 0.5 * beta * q;
-  Model model{.domain = Box{{-6.0}, {6.0}}, .potentials = {QuadraticPotential{1.0}}, .interactions = {LogarithmicInteraction{}},
+  Model model{.domain = Box{{-6.0}, {6.0}},
+              .potentials = {QuadraticPotential{1.0}},
+              .interactions = {LogarithmicInteraction{}},
               .inverse_temperature = beta};
   const Grid grid = grid_on(model.domain, {600});
   const MeanField field(model, grid, {});
@@ -84,16 +91,18 @@ TEST(RateFunction, OfTheConfinedLogGasIsThatOfTheGammaLaw) {
 }
 
 TEST(RateFunction, OfADistanceIsTheLowestOverAllDirections) {
-  // Independent uniform angles, components cos and sin of equal weight: I(delta) = Cramer of cos at delta, any direction.
+  // Independent uniform angles, components cos and sin of equal weight: I(delta) = Cramer of cos at delta,
+  // any direction.
   Model model{.domain = Torus{{-std::numbers::pi}, {std::numbers::pi}}, .potentials = {}, .interactions = {}};
   const Grid grid = grid_on(model.domain, {300});
   const MeanField field(model, grid, {});
   const Observable cosine = mean_of(grid, [](std::span<const double> p) { return std::cos(p[0]); });
-  Observable distance{.kind = Observable::Kind::Distance,
-                      .components = {cosine.components[0],
-                                     cell_averages(grid, [](std::span<const double> p) { return std::sin(p[0]); })},
-                      .target = {0.0, 0.0},
-                      .weights = {1.0, 1.0}};
+  Observable distance{
+      .kind = Observable::Kind::Distance,
+      .components = {cosine.components[0],
+                     cell_averages(grid, [](std::span<const double> p) { return std::sin(p[0]); })},
+      .target = {0.0, 0.0},
+      .weights = {1.0, 1.0}};
   const auto minima = minimisers(field, cosine, {});
   const RatePoint line = rate(field, cosine, 0.4, minima, {}), ring = rate(field, distance, 0.4, minima, {});
   ASSERT_EQ(line.status, RunStatus::Completed);
@@ -118,26 +127,34 @@ TEST(RateFunction, SaysWhenALevelCannotBeReached) {
 TEST(LimitCovariance, OfTheLogGasOnAnIntervalHasTheClosedForm) {
   // N Var(mean x) -> (2 + k) / (2 (1 + k)(3 + 2k)), k = beta/2.
   const double beta = 3.0, k = 0.5 * beta;
-  Model model{.domain = Box{{-1.0}, {1.0}}, .potentials = {}, .interactions = {LogarithmicInteraction{}}, .inverse_temperature = beta};
+  Model model{.domain = Box{{-1.0}, {1.0}},
+              .potentials = {},
+              .interactions = {LogarithmicInteraction{}},
+              .inverse_temperature = beta};
   const Grid grid = grid_on(model.domain, {300});
   const MeanField field(model, grid, {});
   const Observable mean = mean_of(grid, first);
   const auto minima = minimisers(field, mean, {});
   const double exact = (2.0 + k) / (2.0 * (1.0 + k) * (3.0 + 2.0 * k));
-  EXPECT_NEAR(limit_covariance(field, minima.front().density, mean.components[0], mean.components[0]), exact, 1e-3 * exact);
+  EXPECT_NEAR(limit_covariance(field, minima.front().density, mean.components[0], mean.components[0]), exact,
+              1e-3 * exact);
 }
 
 TEST(PartitionCorrection, OfDysonsCircleIsLogGammaPlusEulersConstant) {
-  // c0 = log Gamma(1 + k) + Euler k, k = beta/2; the truncated sum over modes has an error beta^2 / (8 n) or so.
+  // c0 = log Gamma(1 + k) + Euler k, k = beta/2; the truncated sum over modes has an error beta^2 / (8 n) or
+  // so.
   const double beta = 2.5, k = 0.5 * beta;
-  Model model{.domain = Torus{{-std::numbers::pi}, {std::numbers::pi}}, .potentials = {},
-              .interactions = {LogarithmicInteraction{}}, .inverse_temperature = beta};
+  Model model{.domain = Torus{{-std::numbers::pi}, {std::numbers::pi}},
+              .potentials = {},
+              .interactions = {LogarithmicInteraction{}},
+              .inverse_temperature = beta};
   const double exact = std::lgamma(1.0 + k) + 0.57721566490153286 * k;
   double error[2];
   for (int level = 0; level < 2; ++level) {
     const Grid grid = grid_on(model.domain, {level == 0 ? 150U : 300U});
     const MeanField field(model, grid, {});
-    const auto minima = minimisers(field, mean_of(grid, [](std::span<const double> p) { return std::cos(p[0]); }), {});
+    const auto minima =
+        minimisers(field, mean_of(grid, [](std::span<const double> p) { return std::cos(p[0]); }), {});
     error[level] = partition_correction(field, minima.front().density) - exact;
   }
   EXPECT_LT(std::abs(error[1]), 0.02 * exact);
