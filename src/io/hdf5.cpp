@@ -102,10 +102,17 @@ hid_t dataset_creation() {
   return creation;
 }
 
-hid_t link_creation() {
-  const hid_t links = H5Pcreate(H5P_LINK_CREATE);
-  H5Pset_create_intermediate_group(links, 1);
-  return links;
+/// Creates the groups above `object` that do not exist yet. Not left to H5Pset_create_intermediate_group: the
+/// groups that it makes hold the time of their creation.
+void create_parents(const std::filesystem::path& path, hid_t file, const std::string& object) {
+  const Handle creation(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation, 0);
+  for (std::size_t end = object.find('/', 1); end != std::string::npos; end = object.find('/', end + 1)) {
+    const std::string group = object.substr(0, end);
+    if (H5Lexists(file, group.c_str(), H5P_DEFAULT) > 0) continue;
+    const Handle handle(H5Gcreate2(file, group.c_str(), H5P_DEFAULT, creation, H5P_DEFAULT), H5Gclose);
+    if (handle < 0) fail(path, "create group " + group);
+  }
 }
 
 hid_t text_type() {
@@ -152,9 +159,10 @@ void write_array(const std::filesystem::path& path, hid_t file, const std::strin
   const std::vector<hsize_t> extent(shape.begin(), shape.end());
   const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr), H5Sclose);
   const Handle creation(dataset_creation(), H5Pclose);
-  const Handle links(link_creation(), H5Pclose);
+  create_parents(path, file, array);
   const Handle dataset(
-      H5Dcreate2(file, array.c_str(), file_type<Number>(), space, links, creation, H5P_DEFAULT), H5Dclose);
+      H5Dcreate2(file, array.c_str(), file_type<Number>(), space, H5P_DEFAULT, creation, H5P_DEFAULT),
+      H5Dclose);
   if (dataset < 0) fail(path, "write " + array);
   if (!values.empty() &&
       H5Dwrite(dataset, memory_type<Number>(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
@@ -187,14 +195,15 @@ void create_growing(const std::filesystem::path& path, hid_t file, const std::st
   const Handle space(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), limit.data()),
                      H5Sclose);
   const Handle creation(dataset_creation(), H5Pclose);
-  const Handle links(link_creation(), H5Pclose);
   H5Pset_chunk(creation, static_cast<int>(chunk.size()), chunk.data());
   if (storage == Storage::Compressed) {
     H5Pset_shuffle(creation);
     H5Pset_deflate(creation, 4);
   }
   H5Pset_fletcher32(creation);
-  const Handle dataset(H5Dcreate2(file, array.c_str(), type, space, links, creation, H5P_DEFAULT), H5Dclose);
+  create_parents(path, file, array);
+  const Handle dataset(H5Dcreate2(file, array.c_str(), type, space, H5P_DEFAULT, creation, H5P_DEFAULT),
+                       H5Dclose);
   if (dataset < 0) fail(path, "create " + array);
 }
 
@@ -363,11 +372,7 @@ bool File::exists(const std::string& object) const {
 
 void File::make_group(const std::string& group) {
   if (exists(group)) return;
-  writing([&] {
-    const Handle links(link_creation(), H5Pclose);
-    const Handle handle(H5Gcreate2(id_, group.c_str(), links, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-    if (handle < 0) fail(path_, "create group " + group);
-  });
+  writing([&] { create_parents(path_, id_, group + "/"); });
 }
 
 std::vector<std::string> File::members(const std::string& group) const {
