@@ -4,11 +4,11 @@
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/ending.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/experiment_options.hpp"
 #include "cli/interruption.hpp"
 #include "cli/result_folder.hpp"
-#include "core/build_info.hpp"
 #include "experiments/learning_config.hpp"
 
 namespace rieszflow::cli {
@@ -41,43 +41,21 @@ int learn(const ExperimentOptions& options) {
   }
   const bool resumes = prepare_folder(folder, options, assembly.resolved);
   const Interruption interruption(options.max_wall);
-  const BuildInfo& info = build_info();
   const side_by_side::Outcome outcome =
       learning::run(question, {.directory = folder,
                                .resolved_config = assembly.resolved,
-                               .provenance = {{"version", info.version},
-                                              {"commit", info.commit},
-                                              {"compiler", info.compiler},
-                                              {"libraries", info.libraries},
-                                              {"command_line", command_line()}},
+                               .provenance = provenance(),
                                .resume = resumes,
                                .progress =
                                    [&](const side_by_side::Progress& now) {
                                      console.progress(now.part, now.time, now.end, now.seconds_left);
                                    },
                                .interrupted = [&] { return interruption.wished(); }});
-  const int code = outcome.status == RunStatus::Completed     ? done
-                   : outcome.status == RunStatus::Interrupted ? interrupted
-                                                              : mathematics;
-  Json result{{"event", "result"},
-              {"status", name(outcome.status)},
-              {"exit_code", code},
-              {"directory", folder.string()}};
-  if (!outcome.message.empty()) result["message"] = outcome.message;
-  const Json summary = Json::parse(outcome.summary, nullptr, false);
-  result["summary"] = summary.is_discarded() ? Json() : summary;
-  console.event(result);
-  if (code != done) {
-    console.complain(fmt::format("rieszflow: {}: {}", name(outcome.status), outcome.message));
-    if (code == interrupted)
-      console.complain(fmt::format("continue with: rieszflow learn {} --out {} --resume",
-                                   shell_quoted((folder / "config.toml").string()),
-                                   shell_quoted(folder.string())));
-    return code;
+  if (outcome.status == RunStatus::Completed) {
+    for (const Json& sentence : Json::parse(outcome.summary).at("findings"))
+      console.say(sentence.get<std::string>());
   }
-  for (const Json& sentence : summary.at("findings")) console.say(sentence.get<std::string>());
-  console.say(fmt::format("{}: {}", name(outcome.status), (folder / "report.html").string()));
-  return code;
+  return conclude(console, "learn", folder, outcome.status, outcome.message, outcome.summary);
 }
 
 }  // namespace

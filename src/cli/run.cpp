@@ -5,11 +5,11 @@
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/ending.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/experiment_options.hpp"
 #include "cli/interruption.hpp"
 #include "cli/result_folder.hpp"
-#include "core/build_info.hpp"
 #include "experiments/assemble.hpp"
 #include "experiments/plan.hpp"
 #include "experiments/side_by_side.hpp"
@@ -18,22 +18,6 @@ namespace rieszflow::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-int exit_code(RunStatus status) {
-  switch (status) {
-    case RunStatus::Completed:
-    case RunStatus::StoppedByRule:
-      return done;
-    case RunStatus::Interrupted:
-      return interrupted;
-    case RunStatus::NotFinite:
-    case RunStatus::LostPositivity:
-    case RunStatus::NotConverged:
-    case RunStatus::Concentrated:
-      return mathematics;
-  }
-  return mathematics;
-}
 
 Json plan_json(const Plan& plan) {
   return {{"event", "plan"},
@@ -46,21 +30,6 @@ Json plan_json(const Plan& plan) {
           {"disk_bytes", plan.disk_bytes},
           {"particle_seconds", plan.particle_seconds},
           {"density_seconds_per_step", plan.density_seconds_per_step}};
-}
-
-std::map<std::string, std::string> provenance() {
-  const BuildInfo& info = build_info();
-  return {{"version", info.version},
-          {"commit", info.commit},
-          {"compiler", info.compiler},
-          {"libraries", info.libraries},
-          {"command_line", command_line()}};
-}
-
-// The same model, particles and density, wherever the results are.
-std::string resume_command(const std::filesystem::path& folder) {
-  return fmt::format("rieszflow run {} --out {} --resume", shell_quoted((folder / "config.toml").string()),
-                     shell_quoted(folder.string()));
 }
 
 int run(const ExperimentOptions& options) {
@@ -98,24 +67,7 @@ int run(const ExperimentOptions& options) {
                                          console.progress(now.part, now.time, now.end, now.seconds_left);
                                        },
                                    .interrupted = [&] { return interruption.wished(); }});
-
-  const int code = exit_code(outcome.status);
-  Json result{{"event", "result"},
-              {"status", name(outcome.status)},
-              {"exit_code", code},
-              {"directory", folder.string()}};
-  if (!outcome.message.empty()) result["message"] = outcome.message;
-  result["summary"] = Json::parse(outcome.summary, nullptr, false);
-  console.event(result);
-  if (code == done) {
-    console.say(fmt::format("{}: {}", name(outcome.status), (folder / "report.html").string()));
-  } else {
-    console.complain(fmt::format("rieszflow: {}{}{}", name(outcome.status),
-                                 outcome.message.empty() ? "" : ": ", outcome.message));
-  }
-  if (code == interrupted) console.complain("continue with: " + resume_command(folder));
-  if (code == mathematics) console.complain("what was computed until then is in " + folder.string());
-  return code;
+  return conclude(console, "run", folder, outcome.status, outcome.message, outcome.summary);
 }
 
 }  // namespace

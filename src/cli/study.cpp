@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
+#include "cli/ending.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/experiment_options.hpp"
 #include "cli/interruption.hpp"
@@ -14,8 +14,6 @@
 
 namespace rieszflow::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 int study(const ExperimentOptions& options) {
   Console console(options.json, options.quiet);
@@ -46,27 +44,7 @@ int study(const ExperimentOptions& options) {
                                                 .interrupted = [&] { return interruption.wished(); }});
       },
       assembly.question);
-  const int code = outcome.status == RunStatus::Completed     ? done
-                   : outcome.status == RunStatus::Interrupted ? interrupted
-                                                              : mathematics;
-  Json result{{"event", "result"},
-              {"status", name(outcome.status)},
-              {"exit_code", code},
-              {"directory", folder.string()}};
-  if (!outcome.message.empty()) result["message"] = outcome.message;
-  result["summary"] = Json::parse(outcome.summary, nullptr, false);
-  console.event(result);
-  if (code == done) {
-    console.say(fmt::format("{}: {}", name(outcome.status), (folder / "report.html").string()));
-  } else {
-    console.complain(fmt::format("rieszflow: {}: {}", name(outcome.status), outcome.message));
-  }
-  if (code == interrupted) {
-    console.complain(fmt::format("continue with: rieszflow study {} --out {} --resume",
-                                 shell_quoted((folder / "config.toml").string()),
-                                 shell_quoted(folder.string())));
-  }
-  return code;
+  return conclude(console, "study", folder, outcome.status, outcome.message, outcome.summary);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+#include "cli/ending.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/result_folder.hpp"
+#include "core/build_info.hpp"
+
+namespace rieszflow::cli {
+namespace {
+
+int exit_code(RunStatus status) {
+  switch (status) {
+    case RunStatus::Completed:
+    case RunStatus::StoppedByRule:
+      return done;
+    case RunStatus::Interrupted:
+      return interrupted;
+    case RunStatus::NotFinite:
+    case RunStatus::LostPositivity:
+    case RunStatus::NotConverged:
+    case RunStatus::Concentrated:
+      return mathematics;
+  }
+  return mathematics;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> provenance() {
+  const BuildInfo& info = build_info();
+  return {{"version", info.version},
+          {"commit", info.commit},
+          {"compiler", info.compiler},
+          {"libraries", info.libraries},
+          {"command_line", command_line()}};
+}
+
+int conclude(Console& console, const std::string& command, const std::filesystem::path& folder,
+             RunStatus status, const std::string& message, const std::string& summary) {
+  using Json = nlohmann::ordered_json;
+  const int code = exit_code(status);
+  Json result{
+      {"event", "result"}, {"status", name(status)}, {"exit_code", code}, {"directory", folder.string()}};
+  if (!message.empty()) result["message"] = message;
+  const Json parsed = Json::parse(summary, nullptr, false);
+  result["summary"] = parsed.is_discarded() ? Json() : parsed;
+  console.event(result);
+  if (code == done) {
+    console.say(fmt::format("{}: {}", name(status), (folder / "report.html").string()));
+  } else {
+    console.complain(fmt::format("rieszflow: {}{}{}", name(status), message.empty() ? "" : ": ", message));
+  }
+  if (code == interrupted) {
+    console.complain(fmt::format("continue with: rieszflow {} {} --out {} --resume", command,
+                                 shell_quoted((folder / "config.toml").string()),
+                                 shell_quoted(folder.string())));
+  }
+  if (code == mathematics) console.complain("what was computed until then is in " + folder.string());
+  return code;
+}
+
+}  // namespace rieszflow::cli

@@ -1,0 +1,19 @@
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "cli/console.hpp"
+#include "experiments/side_by_side.hpp"
+
+namespace rieszflow::cli {
+
+/// Version, commit, compiler, libraries and command line: what a run file says of the program that made it.
+std::map<std::string, std::string> provenance();
+
+/// Says how a command with a result folder ended, as JSON and for people: where its results are, and how to
+/// go on after an interruption. Returns the exit code.
+int conclude(Console& console, const std::string& command, const std::filesystem::path& folder,
+             RunStatus status, const std::string& message, const std::string& summary);
+
+}  // namespace rieszflow::cli
