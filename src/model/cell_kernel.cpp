@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <variant>
 
@@ -145,8 +146,14 @@ class HatAverage {
     return sum;
   }
 
-  /// Box away from the singularity: bisected until no edge is longer than its distance.
-  double box(Point low, Point high, const Point& value, const Point& slope) const {
+  /// Corners at which a box is cut in two.
+  struct Bisection {
+    Point inner_high, outer_low;
+  };
+
+  /// In the middle of its longest edge; nothing when no edge is longer than the distance from the
+  /// singularity.
+  std::optional<Bisection> bisection(const Point& low, const Point& high) const {
     double distance2 = 0.0, longest = 0.0;
     std::size_t axis = 0;
     for (std::size_t i = 0; i < dimension_; ++i) {
@@ -157,11 +164,16 @@ class HatAverage {
         axis = i;
       }
     }
-    if (longest * longest > 1.0001 * distance2) {
-      const double middle = 0.5 * (low[axis] + high[axis]);
-      Point inner_high = high, outer_low = low;
-      inner_high[axis] = outer_low[axis] = middle;
-      return box(low, inner_high, value, slope) + box(outer_low, high, value, slope);
+    if (longest * longest <= 1.0001 * distance2) return std::nullopt;
+    Bisection cut{.inner_high = high, .outer_low = low};
+    cut.inner_high[axis] = cut.outer_low[axis] = 0.5 * (low[axis] + high[axis]);
+    return cut;
+  }
+
+  /// Box away from the singularity: bisected until no edge is longer than its distance.
+  double box(const Point& low, const Point& high, const Point& value, const Point& slope) const {
+    if (const auto cut = bisection(low, high)) {
+      return box(low, cut->inner_high, value, slope) + box(cut->outer_low, high, value, slope);
     }
     return tensor(low, high, 0, 0.0, 1.0, value, slope);
   }
@@ -193,22 +205,11 @@ class HatAverage {
     return sum;
   }
 
-  double face(Point low, Point high, std::size_t apex_axis, const Point& value, const Point& slope) const {
-    double distance2 = 0.0, longest = 0.0;
-    std::size_t axis = 0;
-    for (std::size_t i = 0; i < dimension_; ++i) {
-      distance2 += square(spacing_[i] * low[i]);
-      const double edge = spacing_[i] * (high[i] - low[i]);
-      if (edge > longest) {
-        longest = edge;
-        axis = i;
-      }
-    }
-    if (longest * longest > 1.0001 * distance2) {
-      const double middle = 0.5 * (low[axis] + high[axis]);
-      Point inner_high = high, outer_low = low;
-      inner_high[axis] = outer_low[axis] = middle;
-      return face(low, inner_high, apex_axis, value, slope) + face(outer_low, high, apex_axis, value, slope);
+  double face(const Point& low, const Point& high, std::size_t apex_axis, const Point& value,
+              const Point& slope) const {
+    if (const auto cut = bisection(low, high)) {
+      return face(low, cut->inner_high, apex_axis, value, slope) +
+             face(cut->outer_low, high, apex_axis, value, slope);
     }
     return face_tensor(low, high, apex_axis, 0, 0.0, 1.0, Point{}, value, slope);
   }
