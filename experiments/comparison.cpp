@@ -24,8 +24,9 @@ std::vector<double> squared(std::vector<double> values) {
   return values;
 }
 
-Distance discrepancy(const ParticleEnsemble& ensemble, const Density& density, const DiscrepancyKernel& kernel,
-                     std::string name, std::string units, std::string meaning) {
+Distance discrepancy(const ParticleEnsemble& ensemble, const Density& density,
+                     const DiscrepancyKernel& kernel, std::string name, std::string units,
+                     std::string meaning) {
   const MeanDiscrepancy mmd(density, kernel);
   std::vector<double> squares;
   for (const SquaredDiscrepancy& value : mmd(ensemble)) squares.push_back(std::max(0.0, value.biased));
@@ -59,16 +60,18 @@ std::vector<Distance> distances(const ParticleEnsemble& ensemble, const Density&
       return result;
     }
   } else if (!periodic) {
-    result.push_back({"sliced_wasserstein_2", "length",
-                      "sliced Wasserstein-2 distance of mu_N and rho, root mean square over directions and replicas",
-                      root_mean(squared(sliced_wasserstein2(ensemble, density))),
-                      std::sqrt(expected_squared_sliced_wasserstein2(density, n))});
+    result.push_back(
+        {"sliced_wasserstein_2", "length",
+         "sliced Wasserstein-2 distance of mu_N and rho, root mean square over directions and replicas",
+         root_mean(squared(sliced_wasserstein2(ensemble, density))),
+         std::sqrt(expected_squared_sliced_wasserstein2(density, n))});
   }
   const double pairs = static_cast<double>(n) * static_cast<double>(n + density.averages.size());
   if (static_cast<double>(ensemble.replica_count) * pairs <= discrepancy_cost_limit) {
     const double length = typical_distance(density);
-    result.push_back(discrepancy(ensemble, density, GaussianKernel{length}, "mmd", "1",
-                                 "maximum mean discrepancy of mu_N and rho, Gaussian kernel, root mean square"));
+    result.push_back(
+        discrepancy(ensemble, density, GaussianKernel{length}, "mmd", "1",
+                    "maximum mean discrepancy of mu_N and rho, Gaussian kernel, root mean square"));
   }
   return result;
 }

@@ -40,7 +40,8 @@ struct Outputs {
 
   bool is_snapshot(double time) const {
     const auto& times = schedule.times();
-    const auto index = static_cast<std::size_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+    const auto index =
+        static_cast<std::size_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
     return index % stride == 0 || index + 1 == times.size();
   }
 };
@@ -110,7 +111,8 @@ class Run {
     const std::optional<io::Checkpoint> checkpoint =
         setting_.resume ? io::load_checkpoint(setting_.directory) : std::nullopt;
     if (!checkpoint) {
-      if (setting_.resume) std::filesystem::remove(run_path());  // killed before its first checkpoint: begins again
+      if (setting_.resume)
+        std::filesystem::remove(run_path());  // killed before its first checkpoint: begins again
       file_ = io::RunFile::create(run_path(), manifest());
       io::write_text(setting_.directory / "config.toml", setting_.resolved_config);
       if (!question_.density) stage_ = Stage::Particles;
@@ -125,7 +127,8 @@ class Run {
     if (!restored_) clock = {.step = -1, .time = -std::numeric_limits<double>::infinity()};
     file_ = io::RunFile::resume(run_path());
     if (stage_ == Stage::Density) {
-      density_.density = {.grid = grid_on(question_.model.domain, question_.density->cells), .averages = state};
+      density_.density = {.grid = grid_on(question_.model.domain, question_.density->cells),
+                          .averages = state};
       density_.clock = clock;
       density_.next_timestep = checkpoint->numbers.at("next_timestep");
       file_->drop_after("observables/density", clock);
@@ -179,7 +182,8 @@ class Run {
     checkpoint.numbers["next_timestep"] = density_.next_timestep;
     const std::vector<double>& state =
         stage_ == Stage::Density ? density_.density.averages : particles_.ensemble.positions;
-    checkpoint.arrays["state"] = clock.step > 0 ? state : std::vector<double>{};  // else the stage begins again
+    checkpoint.arrays["state"] =
+        clock.step > 0 ? state : std::vector<double>{};  // else the stage begins again
     io::save_checkpoint(setting_.directory, checkpoint);
     last_commit_ = SteadyClock::now();
   }
@@ -188,8 +192,9 @@ class Run {
     if (file_->commit_is_due()) commit(clock);
   }
 
-  void append(const std::string& name, const std::string& units, const std::string& meaning, const Clock& clock,
-              std::span<const double> value, std::span<const double> standard_error = {}) {
+  void append(const std::string& name, const std::string& units, const std::string& meaning,
+              const Clock& clock, std::span<const double> value,
+              std::span<const double> standard_error = {}) {
     file_->append({.name = name,
                    .units = units,
                    .meaning = meaning,
@@ -197,16 +202,18 @@ class Run {
                    .has_standard_error = !standard_error.empty()},
                   clock, value, standard_error);
   }
-  void append(const std::string& name, const std::string& units, const std::string& meaning, const Clock& clock,
-              double value) {
+  void append(const std::string& name, const std::string& units, const std::string& meaning,
+              const Clock& clock, double value) {
     append(name, units, meaning, clock, std::span(&value, 1));
   }
-  void append(const std::string& name, const std::string& units, const std::string& meaning, const Clock& clock,
-              const Estimate& estimate) {
-    append(name, units, meaning, clock, std::span(&estimate.value, 1), std::span(&estimate.standard_error, 1));
+  void append(const std::string& name, const std::string& units, const std::string& meaning,
+              const Clock& clock, const Estimate& estimate) {
+    append(name, units, meaning, clock, std::span(&estimate.value, 1),
+           std::span(&estimate.standard_error, 1));
   }
 
-  // ------------------------------------------------------------------------------------------------ both sides
+  // ------------------------------------------------------------------------------------------------ both
+  // sides
 
   /// Progress, the checkpoint when long without one, and the user's interruption: asked after every step.
   StopRule stop_rule(const char* part) {
@@ -227,7 +234,8 @@ class Run {
     };
   }
 
-  /// The end of one side: an interruption leaves its stage to a resumed run; the first fault is the run's status.
+  /// The end of one side: an interruption leaves its stage to a resumed run; the first fault is the run's
+  /// status.
   void conclude(const RunResult& result, const char* part, Stage next) {
     interrupted_ = result.status == RunStatus::Interrupted;
     if (!interrupted_) {
@@ -244,9 +252,12 @@ class Run {
   void run_density() {
     const auto begin = SteadyClock::now();
     const DensitySide& side = *question_.density;
-    const MeanField field(question_.model, grid_on(question_.model.domain, side.cells), {.threads = question_.threads});
+    const MeanField field(question_.model, grid_on(question_.model.domain, side.cells),
+                          {.threads = question_.threads});
     if (!restored_) density_.density = cell_averages(question_.initial, question_.model.domain, field.grid());
-    const auto observe = [this](const Clock& clock, const pde::State& state) { observe_density(clock, state); };
+    const auto observe = [this](const Clock& clock, const pde::State& state) {
+      observe_density(clock, state);
+    };
     const pde::Result result =
         pde::run(field, density_, side.options, outputs_.schedule, observe, stop_rule("density"));
     timing_["density"] = {{"seconds", seconds_since(begin)},
@@ -286,9 +297,11 @@ class Run {
           sample(question_.initial, question_.model.domain, side.replicas, side.count, question_.seed);
     }
     pair_sum_.emplace(question_.model, side.count, side.options.summation);
-    const auto observe = [this](const Clock& clock, const particle::State& state) { observe_particles(clock, state); };
-    const particle::Result result =
-        particle::run(question_.model, particles_, side.options, outputs_.schedule, observe, stop_rule("particles"));
+    const auto observe = [this](const Clock& clock, const particle::State& state) {
+      observe_particles(clock, state);
+    };
+    const particle::Result result = particle::run(question_.model, particles_, side.options,
+                                                  outputs_.schedule, observe, stop_rule("particles"));
     timing_["particles"] = {{"seconds", seconds_since(begin)},
                             {"force_evaluations", result.statistics.force_evaluations},
                             {"substeps", result.statistics.substeps},
@@ -310,11 +323,12 @@ class Run {
       return mean_estimate(values);
     };
     const auto interaction = [&](std::size_t r) {
-      return ensemble.particle_count < 2 ? 0.0 : mean_field_interaction_energy(pair[r], ensemble.particle_count);
+      return ensemble.particle_count < 2 ? 0.0
+                                         : mean_field_interaction_energy(pair[r], ensemble.particle_count);
     };
     append("particles/potential_energy", "energy", "mean of V", clock, mean_estimate(potential));
-    append("particles/interaction_energy", "energy", "unbiased estimate of half the double integral of W rho rho",
-           clock, per_replica(interaction));
+    append("particles/interaction_energy", "energy",
+           "unbiased estimate of half the double integral of W rho rho", clock, per_replica(interaction));
     append("particles/total_energy", "energy", "potential plus interaction energy", clock,
            per_replica([&](std::size_t r) { return potential[r] + interaction(r); }));
     append("particles/hamiltonian", "energy", "H_N of (1)", clock,
@@ -322,7 +336,8 @@ class Run {
     if (entropy_of_law.estimate.samples > 0) {
       append("particles/entropy", "1", "differential entropy of the law of one particle", clock,
              entropy_of_law.estimate);
-      append("particles/free_energy", "energy", "estimate of F of (5)", clock, per_replica([&](std::size_t r) {
+      append("particles/free_energy", "energy", "estimate of F of (5)", clock,
+             per_replica([&](std::size_t r) {
                return potential[r] + interaction(r) - entropy_of_law.replica_values[r] / beta;
              }));
     }
@@ -342,12 +357,15 @@ class Run {
       standard_error.push_back(estimate.standard_error);
     }
     append("particles/mean", "length", "mean position", clock, value, standard_error);
-    append("particles/second_moment", "length^2", "mean of |x|^2", clock, mean_estimate(second_moments(ensemble)));
+    append("particles/second_moment", "length^2", "mean of |x|^2", clock,
+           mean_estimate(second_moments(ensemble)));
   }
 
-  // ------------------------------------------------------------------------------------------------ comparison
+  // ------------------------------------------------------------------------------------------------
+  // comparison
 
-  /// Distances between mu_N and rho at one time, each beside its expectation for N independent samples of rho.
+  /// Distances between mu_N and rho at one time, each beside its expectation for N independent samples of
+  /// rho.
   void compare(const Clock& clock, const ParticleEnsemble& ensemble) {
     const auto match = std::find_if(density_snapshots_.begin(), density_snapshots_.end(),
                                     [&](const auto& snapshot) { return snapshot.first == clock.time; });
@@ -385,7 +403,8 @@ class Run {
                      {"inverse_temperature", question_.model.inverse_temperature}};
     if (question_.particles) json["particles"] = particle_summary(reader);
     if (question_.density) json["density"] = density_summary(reader);
-    if (question_.particles && question_.density && question_.compare) json["comparison"] = comparison_summary(reader);
+    if (question_.particles && question_.density && question_.compare)
+      json["comparison"] = comparison_summary(reader);
     json["timing"] = timing_;
     json["timing"]["total_seconds"] = seconds_since(start_);
     json["threads"] = question_.threads;
@@ -400,11 +419,13 @@ class Run {
   }
 
   /// Last row of a series under `key`, a number or an array; its standard error under `key`_standard_error.
-  static void add_final(Json& json, const io::RunReader& reader, const std::string& side, const std::string& key) {
+  static void add_final(Json& json, const io::RunReader& reader, const std::string& side,
+                        const std::string& key) {
     if (!has(reader, side + "/" + key)) return;
     const io::Series series = reader.series(side + "/" + key);
     const auto last_row = [&](const std::vector<double>& rows) {
-      const std::vector<double> row(rows.end() - static_cast<std::ptrdiff_t>(series.description.columns), rows.end());
+      const std::vector<double> row(rows.end() - static_cast<std::ptrdiff_t>(series.description.columns),
+                                    rows.end());
       return row.size() == 1 ? Json(row[0]) : Json(row);
     };
     json["time"] = series.time.back();
@@ -423,13 +444,15 @@ class Run {
       last["moments"] = moments_json(moments(density));
       last["fingerprint"] = fingerprint(density.averages);
     }
-    return {{"cells", question_.density->cells}, {"scheme", pde::name(question_.density->options.scheme)}, {"final", last}};
+    return {{"cells", question_.density->cells},
+            {"scheme", pde::name(question_.density->options.scheme)},
+            {"final", last}};
   }
 
   Json particle_summary(const io::RunReader& reader) const {
     Json last;
-    for (const char* key : {"free_energy", "entropy", "potential_energy", "interaction_energy", "total_energy",
-                            "hamiltonian", "mean", "second_moment"}) {
+    for (const char* key : {"free_energy", "entropy", "potential_energy", "interaction_energy",
+                            "total_energy", "hamiltonian", "mean", "second_moment"}) {
       add_final(last, reader, "particles", key);
     }
     if (const auto clocks = reader.position_clocks(); !clocks.empty()) {
@@ -489,7 +512,8 @@ class Run {
   pde::State density_;
   particle::State particles_;
   std::optional<PairSum> pair_sum_;
-  std::vector<std::pair<double, Density>> density_snapshots_;  ///< (time, rho): what the particles are compared with
+  std::vector<std::pair<double, Density>>
+      density_snapshots_;  ///< (time, rho): what the particles are compared with
   Json timing_ = Json::object();
   SteadyClock::time_point last_commit_ = start_;
   SteadyClock::time_point last_progress_ = start_;

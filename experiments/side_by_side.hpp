@@ -16,7 +16,7 @@
 namespace rieszflow::side_by_side {
 
 struct ParticleSide {
-  std::size_t count = 0;     ///< N
+  std::size_t count = 0;  ///< N
   std::size_t replicas = 1;
   particle::Options options{};
 };
@@ -28,32 +28,33 @@ struct DensitySide {
 
 /// What to run. Made by experiments/assemble from a config, or by hand.
 struct Question {
-  std::string name;                     ///< of the config file, without its ending
+  std::string name;  ///< of the config file, without its ending
   Model model;
   InitialLaw initial;
-  double end = 0.0;                     ///< time >= 0
-  double output_every = 0.0;            ///< interval of the series
-  double snapshots_every = 0.0;         ///< interval of positions and densities; a multiple of output_every
+  double end = 0.0;              ///< time >= 0
+  double output_every = 0.0;     ///< interval of the series
+  double snapshots_every = 0.0;  ///< interval of positions and densities; a multiple of output_every
   std::optional<ParticleSide> particles;
   std::optional<DensitySide> density;
-  std::size_t comparison_bins = 64;     ///< histogram bins per axis of the figures
-  bool compare = true;                  ///< when both sides run
+  std::size_t comparison_bins = 64;  ///< histogram bins per axis of the figures
+  bool compare = true;               ///< when both sides run
   int threads = 1;
   std::uint64_t seed = 0;
 };
 
 struct Progress {
-  std::string part;          ///< "density", "particles", "report"
-  double time = 0.0;         ///< of the model
+  std::string part;   ///< "density", "particles", "report"
+  double time = 0.0;  ///< of the model
   double end = 0.0;
-  double seconds_left = 0.0; ///< NaN when unknown
+  double seconds_left = 0.0;  ///< NaN when unknown
 };
 
 /// Where and how to run it.
 struct Setting {
-  std::filesystem::path directory;       ///< result folder; exists
-  std::string resolved_config;           ///< text of DIR/config.toml
-  std::map<std::string, std::string> provenance;  ///< version, commit, compiler, command_line: attributes of run.h5
+  std::filesystem::path directory;  ///< result folder; exists
+  std::string resolved_config;      ///< text of DIR/config.toml
+  std::map<std::string, std::string>
+      provenance;  ///< version, commit, compiler, command_line: attributes of run.h5
   bool resume = false;
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< asked after every step; may be empty

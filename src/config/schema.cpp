@@ -5,13 +5,10 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/match.hpp"
+
 namespace rieszflow::config {
 namespace {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 std::string float_text(double number) {
   if (std::isnan(number)) return "nan";
@@ -142,35 +139,34 @@ std::string parent_path(const std::string& path) {
 }  // namespace
 
 std::string allowed(const Kind& kind) {
-  return std::visit(
-      Overloaded{
-          [](const Boolean&) -> std::string { return "true or false"; },
-          [](const Integer& range) { return "an integer" + range_text(range); },
-          [](const Number& range) {
-            return (range.may_be_infinite ? "a number" : "a finite number") + range_text(range);
-          },
-          [](const Text&) -> std::string { return "a non-empty text in quotes"; },
-          [](const Choice& choice) {
-            std::string names;
-            for (const Named& option : choice.options) {
-              names += (names.empty() ? "\"" : " | \"") + option.name + "\"";
-            }
-            return names;
-          },
-          [](const List& list) {
-            const std::string items = std::visit(
-                Overloaded{[](const Integer& range) { return "integers" + range_text(range); },
-                           [](const Number& range) { return "finite numbers" + range_text(range); },
-                           [](const Text&) -> std::string { return "texts in quotes"; }},
-                list.item);
-            return "a list of " + lengths_text(list) + items;
-          },
-      },
-      kind);
+  return std::visit(Match{
+                        [](const Boolean&) -> std::string { return "true or false"; },
+                        [](const Integer& range) { return "an integer" + range_text(range); },
+                        [](const Number& range) {
+                          return (range.may_be_infinite ? "a number" : "a finite number") + range_text(range);
+                        },
+                        [](const Text&) -> std::string { return "a non-empty text in quotes"; },
+                        [](const Choice& choice) {
+                          std::string names;
+                          for (const Named& option : choice.options) {
+                            names += (names.empty() ? "\"" : " | \"") + option.name + "\"";
+                          }
+                          return names;
+                        },
+                        [](const List& list) {
+                          const std::string items = std::visit(
+                              Match{[](const Integer& range) { return "integers" + range_text(range); },
+                                    [](const Number& range) { return "finite numbers" + range_text(range); },
+                                    [](const Text&) -> std::string { return "texts in quotes"; }},
+                              list.item);
+                          return "a list of " + lengths_text(list) + items;
+                        },
+                    },
+                    kind);
 }
 
 std::string toml_text(const Value& value) {
-  return std::visit(Overloaded{
+  return std::visit(Match{
                         [](bool flag) -> std::string { return flag ? "true" : "false"; },
                         [](std::int64_t number) { return fmt::format("{}", number); },
                         [](double number) { return float_text(number); },

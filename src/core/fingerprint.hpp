@@ -6,8 +6,8 @@
 
 namespace rieszflow {
 
-/// 64-bit FNV-1a hash of the bits of an array, as 16 hexadecimal digits: two states have the same fingerprint when they
-/// are bitwise equal. Source: Fowler, Noll, Vo, IETF draft-eastlake-fnv.
+/// 64-bit FNV-1a hash of the bits of an array, as 16 hexadecimal digits: two states have the same fingerprint
+/// when they are bitwise equal. Source: Fowler, Noll, Vo, IETF draft-eastlake-fnv.
 inline std::string fingerprint(std::span<const double> values) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const double value : values) {
@@ -17,7 +17,8 @@ inline std::string fingerprint(std::span<const double> values) {
   }
   static constexpr char digits[] = "0123456789abcdef";
   std::string text(16, '0');
-  for (int digit = 0; digit < 16; ++digit) text[static_cast<std::size_t>(digit)] = digits[(hash >> (60 - 4 * digit)) & 0xf];
+  for (int digit = 0; digit < 16; ++digit)
+    text[static_cast<std::size_t>(digit)] = digits[(hash >> (60 - 4 * digit)) & 0xf];
   return text;
 }
 

@@ -6,16 +6,10 @@
 #include <numbers>
 
 #include "core/expects.hpp"
+#include "core/match.hpp"
 
 namespace rieszflow {
 namespace {
-
-template <class... Cases>
-struct Match : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Match(Cases...) -> Match<Cases...>;
 
 bool all_finite(std::span<const double> point) {
   return std::all_of(point.begin(), point.end(), [](double x) { return std::isfinite(x); });

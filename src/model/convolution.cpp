@@ -403,8 +403,8 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
   for (std::size_t i = 0; i < count[0]; ++i) {
     Complex* column_of_sheet = plane + i * sheet;
     for (std::size_t j = 0; j < count[1]; ++j) {
-      std::memcpy(static_cast<void*>(column_of_sheet + j * lanes), rows.get() + (i * count[1] + j) * row_stride + first,
-                  lanes * sizeof(Complex));
+      std::memcpy(static_cast<void*>(column_of_sheet + j * lanes),
+                  rows.get() + (i * count[1] + j) * row_stride + first, lanes * sizeof(Complex));
     }
     std::fill(column_of_sheet + count[1] * lanes, column_of_sheet + sheet, Complex{});
     fftw_execute_dft(column_forward[1].get(), raw(column_of_sheet), raw(column_of_sheet));
@@ -427,8 +427,8 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
     Complex* column_of_sheet = plane + i * sheet;
     fftw_execute_dft(column_backward[1].get(), raw(column_of_sheet), raw(column_of_sheet));
     for (std::size_t j = 0; j < count[1]; ++j) {
-      std::memcpy(static_cast<void*>(rows.get() + (i * count[1] + j) * row_stride + first), column_of_sheet + j * lanes,
-                  lanes * sizeof(Complex));
+      std::memcpy(static_cast<void*>(rows.get() + (i * count[1] + j) * row_stride + first),
+                  column_of_sheet + j * lanes, lanes * sizeof(Complex));
     }
   }
 }

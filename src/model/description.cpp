@@ -5,16 +5,12 @@
 
 #include <cmath>
 
+#include "core/match.hpp"
 #include "potentials/expression.hpp"
 
 namespace rieszflow {
 
 namespace {
-
-template <class... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
 
 std::string intervals(const std::vector<double>& lower, const std::vector<double>& upper, char closing) {
   std::string text;
@@ -31,23 +27,25 @@ std::string softened(const char* r, double softening) {
 }  // namespace
 
 std::string description(const Domain& domain) {
-  return std::visit(Overloaded{
-                        [](const Box& box) { return "box " + intervals(box.lower, box.upper, ']'); },
-                        [](const Ball& ball) {
-                          return fmt::format("ball of radius {} around ({})", ball.radius, fmt::join(ball.center, ", "));
-                        },
-                        [](const Torus& torus) { return "torus " + intervals(torus.lower, torus.upper, ')'); },
-                        [](const WholeSpace& space) { return fmt::format("R^{}", space.space_dimension); },
-                    },
-                    domain);
+  return std::visit(
+      Match{
+          [](const Box& box) { return "box " + intervals(box.lower, box.upper, ']'); },
+          [](const Ball& ball) {
+            return fmt::format("ball of radius {} around ({})", ball.radius, fmt::join(ball.center, ", "));
+          },
+          [](const Torus& torus) { return "torus " + intervals(torus.lower, torus.upper, ')'); },
+          [](const WholeSpace& space) { return fmt::format("R^{}", space.space_dimension); },
+      },
+      domain);
 }
 
 std::string description(const Potential& potential) {
   return std::visit(
-      Overloaded{
+      Match{
           [](const QuadraticPotential& v) {
-            return v.center.empty() ? fmt::format("{} |x|^2 / 2", v.stiffness)
-                                    : fmt::format("{} |x - ({})|^2 / 2", v.stiffness, fmt::join(v.center, ", "));
+            return v.center.empty()
+                       ? fmt::format("{} |x|^2 / 2", v.stiffness)
+                       : fmt::format("{} |x - ({})|^2 / 2", v.stiffness, fmt::join(v.center, ", "));
           },
           [](const DoubleWellPotential& v) {
             return fmt::format("{} sum_k ((x_k / {})^2 - 1)^2", v.height, v.width);
@@ -55,7 +53,9 @@ std::string description(const Potential& potential) {
           [](const PolynomialPotential& v) {
             return fmt::format("sum_k sum_p c_p x_k^p, c = ({})", fmt::join(v.coefficients, ", "));
           },
-          [](const CosinePotential& v) { return fmt::format("{} sum_k cos({} x_k)", v.amplitude, v.wavenumber); },
+          [](const CosinePotential& v) {
+            return fmt::format("{} sum_k cos({} x_k)", v.amplitude, v.wavenumber);
+          },
           [](const ExpressionPotential& v) { return v.function->text(); },
           [](const TablePotential& v) { return fmt::format("table {}", v.source()); },
       },
@@ -64,9 +64,10 @@ std::string description(const Potential& potential) {
 
 std::string description(const Interaction& interaction) {
   return std::visit(
-      Overloaded{
+      Match{
           [](const RieszInteraction& w) {
-            return fmt::format("{} ({})^{} / {}", w.strength, softened("r", w.softening), -w.exponent, w.exponent);
+            return fmt::format("{} ({})^{} / {}", w.strength, softened("r", w.softening), -w.exponent,
+                               w.exponent);
           },
           [](const LogarithmicInteraction& w) {
             return fmt::format("{} log({})", -w.strength, softened("r", w.softening));
@@ -83,7 +84,8 @@ std::string description(const Interaction& interaction) {
           [](const ExpressionInteraction& w) { return w.function->text(); },
           [](const LowRankInteraction& w) {
             std::string text;
-            for (const auto& g : w.functions) text += (text.empty() ? "" : " + ") + fmt::format("g(x) g(y), g = {}", g->text());
+            for (const auto& g : w.functions)
+              text += (text.empty() ? "" : " + ") + fmt::format("g(x) g(y), g = {}", g->text());
             return fmt::format("{} ({})", w.strength, text);
           },
       },

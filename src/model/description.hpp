@@ -5,7 +5,8 @@
 
 namespace rieszflow {
 
-/// One line each, in words and formulas, for reports: "quadratic: 1 |x|^2 / 2", "riesz s = 0.5, strength 1", ...
+/// One line each, in words and formulas, for reports: "quadratic: 1 |x|^2 / 2", "riesz s = 0.5, strength 1",
+/// ...
 std::string description(const Domain& domain);
 std::string description(const Potential& potential);
 std::string description(const Interaction& interaction);

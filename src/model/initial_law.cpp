@@ -12,18 +12,12 @@
 
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
+#include "core/match.hpp"
 #include "core/noise.hpp"
 #include "model/probe.hpp"
 
 namespace rieszflow {
 namespace {
-
-template <class... Cases>
-struct Match : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Match(Cases...) -> Match<Cases...>;
 
 // --- One axis of a truncated Gaussian
 // ---------------------------------------------------------------------------------

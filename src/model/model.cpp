@@ -8,19 +8,13 @@
 #include <numbers>
 
 #include "core/expects.hpp"
+#include "core/match.hpp"
 #include "model/probe.hpp"
 
 namespace rieszflow {
 namespace {
 
 using Sentence = std::optional<std::string>;
-
-template <class... Cases>
-struct Match : Cases... {
-  using Cases::operator()...;
-};
-template <class... Cases>
-Match(Cases...) -> Match<Cases...>;
 
 std::string as_text(std::span<const double> point) { return fmt::format("({})", fmt::join(point, ", ")); }
 

@@ -20,7 +20,8 @@ class Folder {
   Folder() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     path_ = std::filesystem::temp_directory_path() /
-            ("rieszflow_" + std::string(test->name()) + "_" + std::to_string(::getpid()) + "_" + std::to_string(count_++));
+            ("rieszflow_" + std::string(test->name()) + "_" + std::to_string(::getpid()) + "_" +
+             std::to_string(count_++));
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }
@@ -59,7 +60,8 @@ Question gaussian_question(std::size_t count, std::size_t replicas) {
   question.end = 1.0;
   question.output_every = 0.25;
   question.snapshots_every = 0.5;
-  question.particles = ParticleSide{.count = count, .replicas = replicas, .options = {.timestep = 2e-3, .seed = 3}};
+  question.particles =
+      ParticleSide{.count = count, .replicas = replicas, .options = {.timestep = 2e-3, .seed = 3}};
   question.density = DensitySide{.cells = {512}, .options = {}};
   return question;
 }
@@ -106,7 +108,8 @@ TEST(SideBySide, BothFreeEnergiesOfTheGaussianModelAreTheExactOnes) {
   }
   EXPECT_NEAR(summary["density"]["final"]["mass"], 1.0, 1e-12);
   EXPECT_NEAR(summary["density"]["final"]["moments"][0], 0.257515608820, 1e-4);
-  EXPECT_NEAR(summary["density"]["final"]["moments"][1], 0.324703574816 + 0.257515608820 * 0.257515608820, 1e-4);
+  EXPECT_NEAR(summary["density"]["final"]["moments"][1], 0.324703574816 + 0.257515608820 * 0.257515608820,
+              1e-4);
 }
 
 TEST(SideBySide, DistancesOfParticlesAreNearThoseOfIndependentSamples) {
@@ -117,7 +120,8 @@ TEST(SideBySide, DistancesOfParticlesAreNearThoseOfIndependentSamples) {
   for (const Json& distance : summary["comparison"]["distances"]) {
     ASSERT_EQ(distance["time"].size(), 3u);
     // At the start the particles are independent samples of rho.
-    EXPECT_NEAR(distance["value"][0], distance["reference"][0], 4.0 * distance["standard_error"][0].get<double>())
+    EXPECT_NEAR(distance["value"][0], distance["reference"][0],
+                4.0 * distance["standard_error"][0].get<double>())
         << distance["name"];
     for (std::size_t row = 0; row < 3; ++row) {
       EXPECT_LT(distance["value"][row].get<double>(), 2.0 * distance["reference"][row].get<double>());
@@ -136,7 +140,8 @@ TEST(SideBySide, DissipationIsTheDecreaseOfTheFreeEnergy) {
   const io::Series dissipation = reader.series("density/dissipation");
   for (std::size_t row = 1; row + 1 < energy.time.size(); ++row) {
     const double slope = (energy.value[row + 1] - energy.value[row - 1]) / 0.02;
-    EXPECT_NEAR(-slope, dissipation.value[row], 2e-3 * dissipation.value[0]) << "centred difference over 0.02";
+    EXPECT_NEAR(-slope, dissipation.value[row], 2e-3 * dissipation.value[0])
+        << "centred difference over 0.02";
   }
 }
 
@@ -254,7 +259,8 @@ TEST(SideBySide, TwoDimensionsAreComparedBySlicedTransportAndDiscrepancy) {
 
 TEST(SideBySide, AFaultOfTheMathematicsIsAStatusAndKeepsWhatWasComputed) {
   const Folder folder;
-  Question question = log_gas_question(particle::Scheme::Projected);  // unsoftened: particles meet on the wall
+  Question question =
+      log_gas_question(particle::Scheme::Projected);  // unsoftened: particles meet on the wall
   question.end = 2.0;
   const Outcome outcome = run_in(folder, question);
   EXPECT_NE(outcome.status, RunStatus::Completed);
@@ -262,7 +268,8 @@ TEST(SideBySide, AFaultOfTheMathematicsIsAStatusAndKeepsWhatWasComputed) {
   EXPECT_FALSE(outcome.message.empty());
   const io::RunReader reader(folder.path() / "run.h5");
   EXPECT_EQ(reader.density_clocks().back().time, 2.0) << "the density side is complete";
-  for (const double x : reader.positions(reader.position_clocks().size() - 1).positions) EXPECT_TRUE(std::isfinite(x));
+  for (const double x : reader.positions(reader.position_clocks().size() - 1).positions)
+    EXPECT_TRUE(std::isfinite(x));
 }
 
 }  // namespace
