@@ -258,19 +258,19 @@ TEST_F(Folder, AnInterruptedRunContinuesWhereItStopped) {
 }
 
 TEST(LearnConfig, DefaultsAreACompleteExperimentAndResolveToThemselves) {
-  const Assembly assembly = assemble(Request{.config = {}});
+  const Assembly assembly = learning::assemble(Request{.config = {}});
   EXPECT_TRUE(assembly.question.tables.empty());
   EXPECT_FALSE(assembly.question.methods.empty());
   EXPECT_EQ(assembly.question.learner.inverse_temperatures.size(), 2u);
   const auto file = std::filesystem::temp_directory_path() / "rieszflow_learn_resolved.toml";
   io::write_text(file, assembly.resolved);
-  EXPECT_EQ(assemble(Request{.config = file}).resolved, assembly.resolved);
+  EXPECT_EQ(learning::assemble(Request{.config = file}).resolved, assembly.resolved);
   std::filesystem::remove(file);
 }
 
 TEST(LearnConfig, RefusesWhatCanOnlyFailAllAtOnce) {
   try {
-    assemble(Request{
+    learning::assemble(Request{
         .config = {},
         .overrides = {"alignment.batch_rows=10", "experiment.methods=[\"fixd\"]", "data.file=/no/such.csv",
                       "dynamics.scheme=mala", "dynamics.inverse_temperatures=[inf]"}});
