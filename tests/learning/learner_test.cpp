@@ -38,7 +38,8 @@ Split scaled_split(const Question& question, std::uint64_t seed) {
 }
 
 TEST(Learner, LowersTheHamiltonianAndKeepsItsParticlesInTheDomain) {
-  const Question question = small_question();
+  Question question = small_question();
+  question.learner.timestep = 0.2;  // small against the curvature: explicit steps may overshoot else
   const Split split = scaled_split(question, 1);
   const auto start = reference_particles(question.learner.map, 16, 3, 1.0, false, 1, 0);
   const auto learned = move(question.learner, split.train, start, 1e4, 30.0, 1, {});
