@@ -78,7 +78,8 @@ TEST(ClosedFormModel, TheDensityRelaxesToItsStationaryState) {
   const Grid grid = grid_on(model.domain, {128});
   const MeanField field(model, grid, {});
   pde::State state{.density = cell_averages(GaussianLaw{{0.9}, {0.4}}, model.domain, grid)};
-  const auto result = pde::run(field, state, {}, Schedule::at({0.0, 120.0}), {}, {});  // the wells at 0 and pi trade mass slowly
+  const auto result = pde::run(field, state, {}, Schedule::at({0.0, 120.0}), {},
+                               {});  // the wells at 0 and pi trade mass slowly
   ASSERT_EQ(result.status, RunStatus::Completed);
   const auto stationary = stationary::solve(field, state.density, {});
   EXPECT_NEAR(state.diagnostics.energy.free_energy, stationary.energy.free_energy, 1e-6);

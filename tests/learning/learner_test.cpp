@@ -140,7 +140,11 @@ TEST(Intervals, AreStudentsAndPairedDifferencesUseEqualSeeds) {
                                                {Method::Learned, 1, 0.7},
                                                {Method::Fixed, 2, 0.8},
                                                {Method::Learned, 2, 0.9}}) {
-    Row row{.dataset = "x", .method = method, .features = 8, .seed = static_cast<std::uint64_t>(seed)};
+    Row row;
+    row.dataset = "x";
+    row.method = method;
+    row.features = 8;
+    row.seed = static_cast<std::uint64_t>(seed);
     row.status = "completed";
     row.metrics.accuracy = accuracy;
     rows.push_back(row);
