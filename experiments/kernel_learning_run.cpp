@@ -172,7 +172,7 @@ void write_run_file(const std::filesystem::path& path, const io::Manifest& manif
   }
   file.set_attribute("learner", fmt::format("{} features, {} alignment", name(question.learner.map),
                                             name(question.learner.alignment)));
-  file.commit();
+  file.finish();
 }
 
 /// Test rows with their class probabilities; particles with their coordinates in units of standardised

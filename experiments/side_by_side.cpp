@@ -384,6 +384,7 @@ class Run {
     const RunStatus ended = interrupted_ ? RunStatus::Interrupted : status_;
     file_->set_attribute("status", std::string(name(ended)) + (message_.empty() ? "" : ": " + message_));
     commit(stage_ == Stage::Density ? density_.clock : particles_.clock);
+    if (!interrupted_) file_->finish();
     Outcome outcome{.status = ended, .message = message_, .summary = summary(ended).dump(2) + "\n"};
     io::write_text(setting_.directory / "summary.json", outcome.summary);
     if (setting_.progress) setting_.progress({"report", question_.end, question_.end, 0.0});

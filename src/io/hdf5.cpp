@@ -136,6 +136,22 @@ void replace_attribute(const std::filesystem::path& path, hid_t file, const std:
   if (handle < 0 || H5Awrite(handle, memory, values) < 0) fail(path, what);
 }
 
+/// The attribute of one file's root in another file, as it is stored.
+void copy_root_attribute(const std::filesystem::path& path, hid_t from, hid_t to,
+                         const std::string& attribute) {
+  const Handle source(H5Aopen(from, attribute.c_str(), H5P_DEFAULT), H5Aclose);
+  const Handle type(H5Aget_type(source), H5Tclose);
+  const Handle space(H5Aget_space(source), H5Sclose);
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  if (count < 0) fail(path, "read attribute " + attribute);
+  std::vector<std::byte> values(static_cast<std::size_t>(count) * H5Tget_size(type));
+  if (H5Aread(source, type, values.data()) < 0) fail(path, "read attribute " + attribute);
+  const Handle target(H5Acreate2(to, attribute.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  const bool written = target >= 0 && H5Awrite(target, type, values.data()) >= 0;
+  if (H5Tis_variable_str(type) > 0) H5Dvlen_reclaim(type, space, H5P_DEFAULT, values.data());
+  if (!written) fail(path, "write attribute " + attribute);
+}
+
 template <class Number>
 std::vector<Number> numeric_attribute(const std::filesystem::path& path, hid_t file,
                                       const std::string& object, const std::string& attribute) {
@@ -349,6 +365,20 @@ void File::flush() {
   writing([&] {
     if (H5Fflush(id_, H5F_SCOPE_GLOBAL) < 0) fail(path_, "write");
   });
+}
+
+void File::copy_compactly(const std::filesystem::path& target, const std::filesystem::path& name) const {
+  std::vector<std::string> names;
+  if (H5Literate(id_, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names) < 0) fail(path_, "list /");
+  File copy = create(target, name);
+  copy.writing([&] {
+    for (const std::string& object : names) {
+      if (H5Ocopy(id_, object.c_str(), copy.id_, object.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+        fail(name, "write " + object);
+    }
+    for (const std::string& attribute : attributes("/")) copy_root_attribute(name, id_, copy.id_, attribute);
+  });
+  copy.flush();
 }
 
 std::string File::image() {

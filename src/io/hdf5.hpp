@@ -44,6 +44,9 @@ class File {
 
   /// Everything to the operating system (not yet to the disk).
   void flush();
+  /// The same content in a new file, which must not exist: objects in alphabetical order, without gaps. Its
+  /// bytes depend on the content alone, not on when which row was written.
+  void copy_compactly(const std::filesystem::path& target, const std::filesystem::path& name) const;
   /// All bytes of the file after its user block.
   std::string image();
 

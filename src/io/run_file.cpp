@@ -299,6 +299,13 @@ void RunFile::commit() {
   implementation_->last_commit_took = implementation_->last_commit - begin;
 }
 
+void RunFile::finish() {
+  implementation_->write_waiting();
+  Replacement replacement(implementation_->path);
+  implementation_->file.copy_compactly(replacement.temporary(), implementation_->path);
+  replacement.publish();
+}
+
 bool RunFile::commit_is_due() const {
   return Stopwatch::now() - implementation_->last_commit >= 20 * implementation_->last_commit_took;
 }

@@ -65,6 +65,9 @@ class RunFile {
 
   /// Everything so far becomes visible under the file's name, on the disk. Costs a copy of the file.
   void commit();
+  /// The last commit of a run that has ended. What the file holds decides its bytes: the same run is the same
+  /// file, whenever it committed on its way, and no larger than it need be.
+  void finish();
   /// True once 20 times the duration of the last commit has passed since then: whoever commits only then
   /// spends at most 5 % of the time on it, whatever the size of the file.
   bool commit_is_due() const;

@@ -250,7 +250,7 @@ TEST(RunFile, ContinuesAfterAResumeWithoutTheRowsAfterTheCheckpoint) {
     run.append(energy, {.step = 30, .time = 0.3}, std::vector{42.0});
     run.append_density({.step = 30, .time = 0.3}, checkered_density(9.0));
     run.set_attribute("status", "completed");
-    run.commit();
+    run.finish();
   }
   const RunReader run(path);
   const Series series = run.series(energy.name);
@@ -438,6 +438,27 @@ TEST(RunFile, IsTheSameBytesInAnyLocale) {
   write_example(folder.path() / "german.h5", 3);
   std::setlocale(LC_ALL, "C");
   EXPECT_EQ(read_text(folder.path() / "plain.h5"), read_text(folder.path() / "german.h5"));
+}
+
+TEST(RunFile, IsTheSameBytesHoweverOftenItWasCommittedAndLater) {
+  const Scratch folder;
+  Density density{.grid = {{0.0}, {1.0}, {600}, false, {}}, .averages = {}};
+  for (const bool often : {false, true}) {
+    RunFile run = RunFile::create(folder.path() / (often ? "often.h5" : "once.h5"), {{"name", "same"}});
+    for (std::int64_t step = 0; step < 40; ++step) {
+      const Clock clock{.step = step, .time = 0.1 * static_cast<double>(step)};
+      const std::vector<double> value = {std::sin(clock.time), std::cos(clock.time)};
+      run.append({.name = "circle", .units = "1", .meaning = "a point", .columns = 2}, clock, value);
+      density.averages.assign(600, 1.0 + clock.time);
+      run.append_density(clock, density);
+      if (often) run.commit();
+    }
+    run.set_attribute("status", "completed");
+    run.finish();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 counts time stamps in seconds
+  }
+  EXPECT_TRUE(read_text(folder.path() / "once.h5") == read_text(folder.path() / "often.h5"));
+  EXPECT_EQ(RunReader(folder.path() / "often.h5").density_clocks().size(), 40u);
 }
 
 TEST(RunFile, CommitsAreDueOnlyAfterTwentyTimesTheirDuration) {
