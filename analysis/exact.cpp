@@ -793,6 +793,29 @@ double OrnsteinUhlenbeck::squared_discrepancy(double time, std::size_t particles
   const auto g = [&](double tau) { return 1.0 / std::sqrt(1.0 + tau / (length * length)); };
   return (1.0 - g(2.0 * s)) / n + 2.0 * (g(2.0 * s) - g(2.0 * s + (mean_variance(time) - s) / n));
 }
+double OrnsteinUhlenbeck::squared_marginal_discrepancy(double time, std::size_t particles,
+                                                       double length) const {
+  const double s = variance(time), one = particle_variance(time, particles);
+  const auto g = [&](double tau) { return 1.0 / std::sqrt(1.0 + tau / (length * length)); };
+  return g(2.0 * one) + g(2.0 * s) - 2.0 * g(s + one);
+}
+double OrnsteinUhlenbeck::squared_path_distance(double time, std::size_t particles) const {
+  if (coupling == 0.0) return 0.0;
+  // s = limit + (initial - limit) exp(-2at): B and A are sums of exponentials, integrated by Duhamel's
+  // formula.
+  const double a = stiffness + coupling, limit = 1.0 / (beta * a), excess = initial_variance - limit;
+  const double p = stiffness + a;  // decay of B; p - 2a = -coupling
+  // integral_0^t exp(-x(t-u)) exp(-y u) du
+  const auto convolved = [](double x, double y, double t) {
+    return std::abs(x - y) * t < 1e-9 ? t * std::exp(-x * t)
+                                      : (std::exp(-y * t) - std::exp(-x * t)) / (x - y);
+  };
+  const double q = 2.0 * stiffness;
+  // B(u) = coupling [limit c(p, 0, u) + excess c(p, 2a, u)], again convolved with exp(-q(t-u)).
+  const auto twice = [&](double y) { return (convolved(q, y, time) - convolved(q, p, time)) / (p - y); };
+  return 2.0 * coupling * coupling * (limit * twice(0.0) + excess * twice(2.0 * a)) /
+         static_cast<double>(particles);
+}
 double OrnsteinUhlenbeck::stationary_marginal_entropy(std::size_t marginal, std::size_t particles) const {
   const double k_tau =
       static_cast<double>(marginal) * coupling / (stiffness * static_cast<double>(particles));

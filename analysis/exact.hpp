@@ -195,6 +195,14 @@ struct OrnsteinUhlenbeck {
   /// E MMD^2 (biased) with exp(-r^2/(2 length^2)): (1-g(2s))/N + 2 (g(2s) - g(2s+(v-s)/N)), g(tau) =
   /// (1+tau/length^2)^-1/2.
   double squared_discrepancy(double time, std::size_t particles, double length) const;
+  /// MMD^2, same kernel, of the law of one particle of N against rho_t, both Gaussian: with s' its variance,
+  /// g(2s') + g(2s) - 2 g(s+s'), of order 1/N^2.
+  double squared_marginal_discrepancy(double time, std::size_t particles, double length) const;
+  /// E |X_i - Y_i|^2 of a particle X_i and the independent copy Y_i, dY = -(kappa Y + coupling (Y - mean)) dt
+  /// + noise, with the same start and noise. e = X_i - Y_i is the same for all i: de = (-kappa e + coupling
+  /// M) dt with M = mean of the copies minus mean(t), Var M = s/N; so with B = N E[e M], A = N E e^2:
+  ///     B' = -(2 kappa + coupling) B + coupling s,   A' = -2 kappa A + 2 coupling B,   A(0) = B(0) = 0.
+  double squared_path_distance(double time, std::size_t particles) const;
   /// Relative entropy of k particles of N against rho^(x k) in the stationary law: (k tau - log(1+k tau))/2,
   /// tau = coupling/(stiffness N): of order (k/N)^2.
   double stationary_marginal_entropy(std::size_t marginal, std::size_t particles) const;

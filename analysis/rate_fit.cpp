@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -58,6 +59,11 @@ double student_variate(const NoiseStream& noise, std::uint64_t draw, std::uint64
 
 }  // namespace
 
+double RateFit::chi_squared_probability() const {
+  if (!weighted || degrees_of_freedom == 0) return 1.0;
+  return boost::math::gamma_q(0.5 * static_cast<double>(degrees_of_freedom), 0.5 * chi_squared);
+}
+
 RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options) {
   expects(points.size() >= 2, "a rate needs two points");
   const auto count = static_cast<Eigen::Index>(points.size());
@@ -76,7 +82,8 @@ RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options) {
     relative(i) = point.error.standard_error / point.error.value;
     weights(i) = 1.0 / (relative(i) * relative(i));
   }
-  const double middle = design.col(1).mean();
+  const double middle =
+      weights.dot(design.col(1)) / weights.sum();  // there the coefficients are not correlated
   design.col(1).array() -= middle;
   const LeastSquares fit = least_squares(design, y, weights);
 
@@ -90,6 +97,9 @@ RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options) {
                           : result.degrees_of_freedom > 0 ? fit.covariance(1, 1) * fit.chi_squared / freedom
                                                           : std::numeric_limits<double>::infinity();
   result.exponent = {fit.coefficients(1), std::sqrt(variance), points.size()};
+  result.pivot = middle;
+  result.log_value = {fit.coefficients(0), std::sqrt(variance * fit.covariance(0, 0) / fit.covariance(1, 1)),
+                      points.size()};
 
   if (weighted) {
     const NoiseStream noise(options.seed, NoisePurpose::Bootstrap);

@@ -1,4 +1,5 @@
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,12 +26,24 @@ struct RateFit {
   double low = 0.0;   ///< 95 % interval of the exponent
   double high = 0.0;
   double log_amplitude = 0.0;
+  double pivot = 0.0;        ///< log scale at which value and exponent are not correlated
+  Estimate log_value{};      ///< of the fitted line at the pivot
   double chi_squared = 0.0;  ///< weighted squared residuals; for points without noise: plain ones
   std::size_t degrees_of_freedom = 0;
   bool weighted = false;        ///< every point has a standard error
   double last_slope = 0.0;      ///< between the two points nearest to the limit
   bool plateau = false;         ///< the curve flattens towards the limit: another error takes over there
   bool pre_asymptotic = false;  ///< the curve steepens towards the limit: the rate is not reached yet
+
+  /// log error of the line at a log scale, with its standard error.
+  Estimate at(double log_scale) const {
+    const double x = log_scale - pivot;
+    return {log_value.value + exponent.value * x,
+            std::hypot(log_value.standard_error, exponent.standard_error * x), exponent.samples};
+  }
+  /// Probability that chi_squared is at least this large if the power law holds; 1 without degrees of freedom
+  /// or without weights. R^2 is no substitute: it is near 1 for wrong laws as well.
+  double chi_squared_probability() const;
 };
 
 /// Least squares of log error against log scale, weights (error / standard error)^2. The interval is a

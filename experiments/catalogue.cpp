@@ -1,5 +1,8 @@
 #include "experiments/catalogue.hpp"
 
+#include <algorithm>
+
+#include "experiments/convergence.hpp"
 #include "experiments/learning_config.hpp"
 #include "features/feature_map.hpp"
 
@@ -298,41 +301,114 @@ Section compare() {
 using Words = std::vector<config::Named>;
 
 config::Variant large_deviations() {
-  return {"large_deviations",
-          "probabilities of rare events under the Gibbs law, against the rate function of the density",
-          {
-              required("levels", List{Number::any()}, Numbers{0.7}, "",
-                       "c of the event; each level is a question of its own"),
-              defaulted("event",
-                        Choice{Words{{"above", "the statistic exceeds the level"},
-                                     {"below", "the statistic stays under the level"},
-                                     {"within", "its absolute value stays under the level"}}},
-                        std::string("above"), "", "which values are rare"),
-              defaulted("counts", List{Integer{.lower = 2, .upper = 100'000}}, Integers{10, 20, 40, 80}, "",
-                        "N: the fit across them gives the rate"),
-              optional("inverse_temperatures", List{Number::positive()}, Numbers{1.0, 2.0, 4.0, 8.0}, "1/energy",
-                       "beta; absent: that of the model"),
-              defaulted("method",
-                        Choice{Words{{"auto", "chosen by a pilot run"},
-                                     {"direct", "fraction of an unbiased chain"},
-                                     {"tilt", "exponential tilts, reweighted; convex rates"},
-                                     {"umbrella", "harmonic windows, reweighted; rates of any shape"},
-                                     {"splitting", "adaptive multilevel splitting; any statistic"}}},
-                        std::string("auto"), "", "how the probability is measured"),
-              defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{8}, "",
-                        "independent repetitions: the standard error"),
-              defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{5000}, "",
-                        "Monte Carlo sweeps per window and replicate"),
-              defaulted("walkers", Integer{.lower = 10, .upper = 10'000'000}, std::int64_t{1000}, "",
-                        "of splitting, per replicate"),
-              defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),
-              optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400}, "",
-                       "grid of the rate function; absent: 400 in d = 1, 96 per axis in d = 2, 24 in d = 3"),
-          }};
+  return {
+      "large_deviations",
+      "probabilities of rare events under the Gibbs law, against the rate function of the density",
+      {
+          required("levels", List{Number::any()}, Numbers{0.7}, "",
+                   "c of the event; each level is a question of its own"),
+          defaulted("event",
+                    Choice{Words{{"above", "the statistic exceeds the level"},
+                                 {"below", "the statistic stays under the level"},
+                                 {"within", "its absolute value stays under the level"}}},
+                    std::string("above"), "", "which values are rare"),
+          defaulted("counts", List{Integer{.lower = 2, .upper = 100'000}}, Integers{10, 20, 40, 80}, "",
+                    "N: the fit across them gives the rate"),
+          optional("inverse_temperatures", List{Number::positive()}, Numbers{1.0, 2.0, 4.0, 8.0}, "1/energy",
+                   "beta; absent: that of the model"),
+          defaulted("method",
+                    Choice{Words{{"auto", "chosen by a pilot run"},
+                                 {"direct", "fraction of an unbiased chain"},
+                                 {"tilt", "exponential tilts, reweighted; convex rates"},
+                                 {"umbrella", "harmonic windows, reweighted; rates of any shape"},
+                                 {"splitting", "adaptive multilevel splitting; any statistic"}}},
+                    std::string("auto"), "", "how the probability is measured"),
+          defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{8}, "",
+                    "independent repetitions: the standard error"),
+          defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{5000}, "",
+                    "Monte Carlo sweeps per window and replicate"),
+          defaulted("walkers", Integer{.lower = 10, .upper = 10'000'000}, std::int64_t{1000}, "",
+                    "of splitting, per replicate"),
+          defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),
+          optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400}, "",
+                   "grid of the rate function; absent: 400 in d = 1, 96 per axis in d = 2, 24 in d = 3"),
+      }};
+}
+
+/// A sweep of a side-by-side run: one of its numbers takes each of `values`.
+config::Variant convergence(std::string name, std::string meaning, Key values) {
+  Choice statistics;
+  for (const convergence::QuantityName& known : convergence::quantity_names())
+    statistics.options.push_back({std::string(known.name), std::string(known.meaning)});
+  const bool densities = name == "grid";
+  return {
+      std::move(name),
+      std::move(meaning),
+      {
+          std::move(values),
+          defaulted("statistic", std::move(statistics),
+                    std::string(densities ? "second_moment" : "mmd_squared"), "",
+                    "the quantity q whose error is measured"),
+          optional("function", Text{}, std::string("cos(x)"), "",
+                   "f of statistic = \"linear\", in the coordinates"),
+          optional("length", Number::positive(), 1.0, "length",
+                   "of the Gaussian kernel; absent: root mean square distance of two points of the density"),
+          defaulted(
+              "error",
+              Choice{Words{{"auto", "mean_square for linear statistics in the particle number, else bias"},
+                           {"bias", "|E q - reference|"},
+                           {"mean_square", "E (q - reference)^2"}}},
+              std::string("auto"), "", "over replicas"),
+          defaulted("reference",
+                    Choice{Words{{"auto", "exact where it is given, else density where both run"},
+                                 {"density", "the density at the same times"},
+                                 {"exact", "the number in the key exact"},
+                                 {"zero_temperature", "the density at beta = inf (type inverse_temperature)"},
+                                 {"refinement", "the next finer row (densities alone)"}}},
+                    std::string("auto"), "", "what q is compared with"),
+          optional("exact", Number::any(), 0.5, "", "exact value of q"),
+          optional("average_from", Number::non_negative(), 1.0, "time",
+                   "errors are averaged over the outputs from here on; absent: the end alone"),
+          optional("expected", Number::any(), -1.0, "",
+                   "exponent; absent: that of theory, where there is one"),
+          defaulted("tolerance", Number::non_negative(), 0.05, "",
+                    "how far the expected exponent may lie outside of the 95 % interval (higher orders)"),
+      }};
 }
 
 Section study_section() {
-  return {.path = "study", .occurrence = Occurrence::Required, .meaning = "the question", .variants = {large_deviations()}};
+  return {
+      .path = "study",
+      .occurrence = Occurrence::Required,
+      .meaning = "the question",
+      .variants = {
+          large_deviations(),
+          convergence("particle_number", "errors of N particles against the density",
+                      required("values", List{Number::positive(), 2}, Numbers{10.0, 20.0, 40.0, 80.0, 160.0},
+                               "", "N, in place of particles.count")),
+          convergence("inverse_temperature",
+                      "errors against the density, or the approach to zero temperature",
+                      required("values", List{Number::positive(), 2}, Numbers{1.0, 2.0, 4.0, 8.0}, "1/energy",
+                               "beta, in place of model.inverse_temperature")),
+          convergence(
+              "timestep", "weak error of the particles' scheme, or order of the density's in time",
+              required("values", List{Number::positive(), 2}, Numbers{0.04, 0.02, 0.01, 0.005}, "time",
+                       "in place of particles.timestep (without particles: density.timestep)")),
+          convergence("grid", "order of the density in the cell width",
+                      required("values", List{Number::positive(), 2}, Numbers{32.0, 64.0, 128.0, 256.0}, "",
+                               "cells per axis, in place of density.cells")),
+      }};
+}
+
+/// A section of `run` for a study: which type needs it is the study's affair; what the study sweeps may be
+/// left out.
+Section swept(Section section, std::vector<std::string> optional_keys) {
+  section.occurrence = Occurrence::Optional;
+  for (Key& key : section.keys) {
+    if (std::find(optional_keys.begin(), optional_keys.end(), key.name) != optional_keys.end())
+      key.presence = Presence::Optional;
+  }
+  return section;
 }
 
 Section study_statistic() {
@@ -344,31 +420,33 @@ Section study_statistic() {
                                   {"relu", "max(0, <omega, z>)"}}},
                      std::string("fourier"), "", "phi(z; omega) of a particle omega");
   };
-  return {.path = "study.statistic",
-          .occurrence = Occurrence::Required,
-          .meaning = "the number g(mu_N) that is rarely large",
-          .variants =
-              {{"mean",
-                "(1/N) sum of one coordinate",
-                {defaulted("axis", Integer{.lower = 0, .upper = 999}, std::int64_t{0}, "", "0 is the first")}},
-               {"moment",
-                "(1/N) sum over particles and coordinates of x^power",
-                {required("power", Integer{.lower = 1, .upper = 64}, std::int64_t{2}, "", "2: the mean of |x|^2")}},
-               {"linear",
-                "(1/N) sum f(x_i)",
-                {required("value", Text{}, std::string("log((1+x)/2)"), "", "f, as text in the coordinates")}},
-               {"largest",
-                "max f(x_i): below c, all particles are inside {f < c}",
-                {required("value", Text{}, std::string("abs(x)"), "", "f, as text in the coordinates")}},
-               {"kernel_entry",
-                "K(z, z') = (1/N) sum <phi(z; x_i), phi(z'; x_i)>",
-                {map(), required("first", List{Number::any()}, Numbers{1.0}, "", "z"),
-                 required("second", List{Number::any()}, Numbers{-1.0}, "", "z'")}},
-               {"kernel_distance",
-                "root mean square over pairs of data points of K_N - K*, K* that of the minimiser of F",
-                {map(), required("points", List{Number::any()}, Numbers{-1.0, 0.0, 1.0}, "",
-                                 "data points z, coordinates one after the other")}}},
-          .only_for = "large_deviations"};
+  return {
+      .path = "study.statistic",
+      .occurrence = Occurrence::Required,
+      .meaning = "the number g(mu_N) that is rarely large",
+      .variants =
+          {{"mean",
+            "(1/N) sum of one coordinate",
+            {defaulted("axis", Integer{.lower = 0, .upper = 999}, std::int64_t{0}, "", "0 is the first")}},
+           {"moment",
+            "(1/N) sum over particles and coordinates of x^power",
+            {required("power", Integer{.lower = 1, .upper = 64}, std::int64_t{2}, "",
+                      "2: the mean of |x|^2")}},
+           {"linear",
+            "(1/N) sum f(x_i)",
+            {required("value", Text{}, std::string("log((1+x)/2)"), "", "f, as text in the coordinates")}},
+           {"largest",
+            "max f(x_i): below c, all particles are inside {f < c}",
+            {required("value", Text{}, std::string("abs(x)"), "", "f, as text in the coordinates")}},
+           {"kernel_entry",
+            "K(z, z') = (1/N) sum <phi(z; x_i), phi(z'; x_i)>",
+            {map(), required("first", List{Number::any()}, Numbers{1.0}, "", "z"),
+             required("second", List{Number::any()}, Numbers{-1.0}, "", "z'")}},
+           {"kernel_distance",
+            "root mean square over pairs of data points of K_N - K*, K* that of the minimiser of F",
+            {map(), required("points", List{Number::any()}, Numbers{-1.0, 0.0, 1.0}, "",
+                             "data points z, coordinates one after the other")}}},
+      .only_for = "large_deviations"};
 }
 
 }  // namespace
@@ -381,8 +459,39 @@ const Schema& run() {
 }
 
 const Schema& study() {
-  static const Schema schema{top(),       model(),         domain(),         potential(),
-                             interaction(), study_section(), study_statistic()};
+  static const Schema schema{top(),
+                             model(),
+                             domain(),
+                             potential(),
+                             interaction(),
+                             swept(initial(), {}),
+                             initial_components(),
+                             swept(time(), {}),
+                             swept(particles(), {"count", "timestep"}),
+                             swept(density(), {"cells"}),
+                             study_section(),
+                             study_statistic()};
+  return schema;
+}
+
+std::vector<std::string> study_types() {
+  std::vector<std::string> names;
+  for (const config::Variant& variant : study_section().variants) names.push_back(variant.name);
+  return names;
+}
+
+Schema study_sample(std::string_view type) {
+  Schema schema{top(), model(), domain(), potential(), interaction()};
+  if (type != "large_deviations") {
+    schema.insert(schema.end(), {initial(), initial_components(), time()});
+    if (type != "grid")
+      schema.push_back(type == "particle_number" ? swept(particles(), {"count"})
+                       : type == "timestep"      ? swept(particles(), {"timestep"})
+                                                 : particles());
+    schema.push_back(type == "grid" ? swept(density(), {"cells"}) : density());
+  }
+  schema.push_back(study_section());
+  if (type == "large_deviations") schema.push_back(study_statistic());
   return schema;
 }
 

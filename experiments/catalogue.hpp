@@ -1,5 +1,6 @@
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/schema.hpp"
@@ -10,8 +11,13 @@ namespace rieszflow::catalogue {
 /// The config of `rieszflow run`: one model, its particles and its density.
 const config::Schema& run();
 
-/// The config of `rieszflow study`: a model and the question asked about it, [study]; its `type` names the question.
+/// The config of `rieszflow study`: a model and the question asked about it, [study]; its `type` names the
+/// question.
 const config::Schema& study();
+
+/// Types of [study], and the sections that one of them reads, as a sample config needs them.
+std::vector<std::string> study_types();
+config::Schema study_sample(std::string_view type);
 
 /// A command that takes a config.
 struct Command {

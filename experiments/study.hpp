@@ -4,12 +4,18 @@
 
 #include "experiments/assemble.hpp"
 #include "experiments/large_deviations.hpp"
+#include "experiments/sweep.hpp"
 
 /// `rieszflow study`: one model and a question about its limits. The `type` of [study] names the question.
 namespace rieszflow::study {
 
-/// One alternative for each type.
-using Question = std::variant<large_deviations::Question>;
+/// A study of independent rows that ends in fitted rates, and what it will cost.
+struct Sweep {
+  sweep::Study study;
+  std::string plan;
+};
+
+using Question = std::variant<large_deviations::Question, Sweep>;
 
 struct Assembly {
   std::string name;

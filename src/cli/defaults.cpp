@@ -16,8 +16,21 @@ Command defaults_command(CLI::App& program) {
       ->required()
       ->check(CLI::IsMember(names))
       ->type_name("COMMAND");
-  command->footer("Example:\n  rieszflow defaults run > mine.toml && rieszflow run mine.toml");
-  return {command, [name]() -> int {
+  auto type = std::make_shared<std::string>();
+  command->add_option("name", *type, "type of the study (default: the first)")
+      ->check(CLI::IsMember(catalogue::study_types()))
+      ->type_name("NAME");
+  command->footer(
+      "Example:\n  rieszflow defaults run > mine.toml && rieszflow run mine.toml\n"
+      "  rieszflow defaults study particle_number > mine.toml");
+  return {command, [name, type]() -> int {
+            if (!type->empty() && *name != "study")
+              throw UsageError("only the command \"study\" has configs with a name");
+            if (*name == "study") {
+              const std::string chosen = type->empty() ? catalogue::study_types().front() : *type;
+              fmt::print("{}", config::sample_config(catalogue::study_sample(chosen), {{"study", chosen}}));
+              return done;
+            }
             for (const catalogue::Command& known : catalogue::commands()) {
               if (known.name == *name) fmt::print("{}", config::sample_config(known.schema));
             }

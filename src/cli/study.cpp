@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <tuple>
 
 #include "cli/command.hpp"
 #include "cli/console.hpp"
@@ -11,6 +12,7 @@
 #include "cli/experiment_options.hpp"
 #include "cli/interruption.hpp"
 #include "cli/result_folder.hpp"
+#include "core/match.hpp"
 
 namespace rieszflow::cli {
 namespace {
@@ -29,22 +31,31 @@ int study(const ExperimentOptions& options) {
   }
   const bool resumes = prepare_folder(folder, options, assembly.resolved);
   const Interruption interruption(options.max_wall);
-  const auto outcome = std::visit(
-      [&](const large_deviations::Question& question) {
-        return large_deviations::run(question, {.directory = folder,
-                                                .resolved_config = assembly.resolved,
-                                                .resume = resumes,
-                                                .progress =
-                                                    [&](const large_deviations::Progress& now) {
-                                                      console.progress(
-                                                          now.text, static_cast<double>(now.row),
-                                                          static_cast<double>(now.rows),
-                                                          std::numeric_limits<double>::quiet_NaN());
-                                                    },
-                                                .interrupted = [&] { return interruption.wished(); }});
-      },
+  const auto progress = [&](const auto& now) {
+    console.progress(now.text, static_cast<double>(now.row), static_cast<double>(now.rows),
+                     std::numeric_limits<double>::quiet_NaN());
+  };
+  const auto interrupted = [&] { return interruption.wished(); };
+  const auto [status, message, summary] = std::visit(
+      Match{[&](const large_deviations::Question& question) {
+              const auto outcome = large_deviations::run(question, {.directory = folder,
+                                                                    .resolved_config = assembly.resolved,
+                                                                    .resume = resumes,
+                                                                    .progress = progress,
+                                                                    .interrupted = interrupted});
+              return std::tuple(outcome.status, outcome.message, outcome.summary);
+            },
+            [&](const study::Sweep& sweep) {
+              const auto outcome = sweep::run(sweep.study, {.directory = folder,
+                                                            .resolved_config = assembly.resolved,
+                                                            .resume = resumes,
+                                                            .threads = options.threads,
+                                                            .progress = progress,
+                                                            .interrupted = interrupted});
+              return std::tuple(outcome.status, outcome.message, outcome.summary);
+            }},
       assembly.question);
-  return conclude(console, "study", folder, outcome.status, outcome.message, outcome.summary);
+  return conclude(console, "study", folder, status, message, summary);
 }
 
 }  // namespace
@@ -55,9 +66,12 @@ Command study_command(CLI::App& program) {
   add_experiment_options(*command, *options);
   command->footer(
       "Examples:\n"
+      "  rieszflow study experiments/convergence/gaussian_mmd.toml\n"
       "  rieszflow study experiments/large_deviations/curie_weiss.toml\n"
       "  rieszflow study experiments/large_deviations/curie_weiss.toml --set study.counts=[10,20] --out "
-      "out/quick");
+      "out/quick\n"
+      "  rieszflow study experiments/convergence/gaussian_mmd.toml --dry-run\n"
+      "Rows are independent: --resume measures the missing ones, --threads many at a time.");
   return {command, [options] { return study(*options); }};
 }
 

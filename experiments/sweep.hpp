@@ -1,0 +1,95 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "experiments/report_figures.hpp"
+#include "solvers/observer.hpp"
+
+/// What every study with a fitted rate shares: rows that are independent units, the fits across them, summary
+/// and report.
+namespace rieszflow::sweep {
+
+using Json = nlohmann::ordered_json;
+
+struct Progress {
+  std::size_t row = 0;  ///< units that are done
+  std::size_t rows = 0;
+  std::string text;  ///< of a unit at work
+};
+
+struct Setting {
+  std::filesystem::path directory;  ///< result folder; exists
+  std::string resolved_config;      ///< text of DIR/config.toml
+  bool resume = false;              ///< units in DIR/rows.json are kept
+  int threads = 1;
+  std::function<void(const Progress&)> progress{};
+  std::function<bool()> interrupted{};
+};
+
+struct Outcome {
+  RunStatus status = RunStatus::Completed;
+  std::string message;
+  std::string summary;  ///< text of DIR/summary.json
+};
+
+/// What a unit may use, and whom it asks whether to stop.
+struct Workplace {
+  int threads = 1;
+  std::function<bool()> interrupted{};
+};
+
+/// One independent piece of work: it depends on nothing but its own numbers, so units may run in any order,
+/// side by side, and after a resume.
+struct Unit {
+  std::string name;   ///< unique; "N = 40"
+  double cost = 1.0;  ///< relative: dear units start first
+  /// Rows as JSON objects; none when interrupted. A row has at least `quantity`, `value` and `status`, those
+  /// that were measured also `scale`, `error` and `standard_error`; optional: `theory` (the exact error) and
+  /// whatever else the study tells.
+  std::function<std::vector<Json>(const Workplace&)> measure;
+};
+
+/// One curve of errors and what is known about it.
+struct Curve {
+  std::string quantity;                                        ///< of its rows
+  std::string description;                                     ///< in words, for the report
+  std::string scale_label;                                     ///< of the abscissa
+  double expected = std::numeric_limits<double>::quiet_NaN();  ///< exponent; NaN: not known
+  std::string reference;                                       ///< of the expected exponent
+  double tolerance = 0.05;  ///< how far the expected exponent may lie outside of the 95 % interval
+};
+
+struct Study {
+  std::string type;
+  std::string name;
+  std::string model;     ///< in words
+  std::string question;  ///< one sentence for the report
+  std::vector<Unit> units;
+  std::vector<Curve> curves;  ///< the first is the `fit` of the summary
+  /// Looks at all rows of a finished study: may complete them, add to the summary and to the report's
+  /// figures.
+  std::function<void(std::vector<Json>& rows, Json& summary, std::vector<report::CaptionedFigure>& figures)>
+      conclude{};
+};
+
+/// A seed of its own for a unit: FNV-1a over the bits of its numbers.
+std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers);
+
+/// error = C scale^exponent by weighted least squares (analysis/rate_fit.hpp) over the rows of one curve, as
+/// the `fit` object of the summary. Rows whose error is below three standard errors say nothing about a rate:
+/// they are left out and counted. `warning` says why a fit is not to be trusted: too few rows, a plateau, a
+/// rate that is not reached yet, scatter beyond the standard errors; such a fit has not passed. `passed` is
+/// null where no exponent is expected.
+Json fit(const Curve& curve, std::span<const Json> rows);
+
+/// Runs all units that DIR/rows.json does not have yet, dear ones first, `threads` of them at a time;
+/// replaces rows.json as a whole after each. Then fits, summary.json, figures and report.html.
+Outcome run(const Study& study, const Setting& setting);
+
+}  // namespace rieszflow::sweep

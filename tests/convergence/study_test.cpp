@@ -1,0 +1,300 @@
+#include "experiments/study.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "analysis/exact.hpp"
+#include "config/document.hpp"
+#include "experiments/catalogue.hpp"
+
+namespace rieszflow {
+namespace {
+
+namespace fs = std::filesystem;
+using sweep::Json;
+
+struct Folder {
+  fs::path path =
+      fs::temp_directory_path() / ("rieszflow_convergence_" + std::to_string(::getpid()) + "_" +
+                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
+  Folder() {
+    fs::remove_all(path);
+    fs::create_directories(path);
+  }
+  ~Folder() { fs::remove_all(path); }
+};
+
+const char* const gaussian = R"([model]
+inverse_temperature = 2.0
+[model.domain]
+type = "box"
+lower = [-8.0]
+upper = [8.0]
+[[model.potential]]
+type = "quadratic"
+stiffness = 1.0
+[[model.interaction]]
+type = "quadratic"
+strength = 2.0
+[initial]
+type = "gaussian"
+mean = [0.7]
+std = [0.5]
+[time]
+end = 0.5
+[particles]
+replicas = 400
+timestep = 5e-3
+[density]
+cells = [256]
+[study]
+type = "particle_number"
+values = [10, 20, 40, 80]
+statistic = "mmd_squared"
+length = 1.0
+)";
+
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+study::Assembly assembled(const Folder& folder, const std::string& text,
+                          std::vector<std::string> overrides = {}) {
+  std::ofstream(folder.path / "study.toml") << text;
+  return study::assemble({.config = folder.path / "study.toml", .overrides = std::move(overrides)});
+}
+
+Json summary_of(const study::Assembly& assembly, const fs::path& out, int threads = 1, bool resume = false,
+                std::function<bool()> interrupted = {}) {
+  fs::create_directories(out);
+  const auto outcome =
+      sweep::run(std::get<study::Sweep>(assembly.question).study, {.directory = out,
+                                                                   .resolved_config = assembly.resolved,
+                                                                   .resume = resume,
+                                                                   .threads = threads,
+                                                                   .interrupted = std::move(interrupted)});
+  return Json::parse(outcome.summary);
+}
+
+std::string problems_of(const Folder& folder, const std::string& text,
+                        std::vector<std::string> overrides = {}) {
+  try {
+    assembled(folder, text, std::move(overrides));
+  } catch (const config::ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void expect_theory(const Json& summary, double standard_errors) {
+  ASSERT_EQ(summary.at("status"), "completed");
+  for (const Json& row : summary.at("rows")) {
+    ASSERT_TRUE(row.contains("theory")) << row.dump();
+    EXPECT_LT(std::abs(row.at("z").get<double>()), standard_errors) << row.dump();
+  }
+}
+
+TEST(ParticleNumber, DiscrepancyOfTheGaussianModelFallsLikeOneOverN) {
+  const Folder folder;
+  const Json summary = summary_of(assembled(folder, gaussian), folder.path / "out");
+  expect_theory(summary, 4.0);
+  EXPECT_NEAR(summary.at("rows")[0].at("theory").get<double>(), 2.873101961583e-2, 1e-12);
+  EXPECT_NEAR(summary.at("fit").at("exponent").get<double>(), -1.0,
+              4.0 * summary.at("fit").at("standard_error").get<double>());
+  EXPECT_TRUE(summary.at("fit").at("passed").get<bool>());
+  for (const char* file : {"config.toml", "summary.json", "rows.json", "report.html", "figures/rate_1.svg"})
+    EXPECT_TRUE(fs::exists(folder.path / "out" / file)) << file;
+}
+
+TEST(ParticleNumber, MeanAndWassersteinDistanceOfTheGaussianModelAreExact) {
+  const Folder folder;
+  expect_theory(summary_of(assembled(folder, gaussian, {"study.statistic=mean"}), folder.path / "mean"), 4.0);
+  const Json transport = summary_of(assembled(folder, gaussian, {"study.statistic=wasserstein_2_squared"}),
+                                    folder.path / "transport");
+  expect_theory(transport, 4.0);
+}
+
+TEST(ParticleNumber, LawOfOneParticleApproachesTheDensityAtTheSquareOfTheRate) {
+  const Folder folder;
+  const Json summary = summary_of(assembled(folder, gaussian,
+                                            {"study.statistic=marginal_squared", "study.values=[5, 10, 20]",
+                                             "particles.replicas=4000", "particles.timestep=0.01"}),
+                                  folder.path / "out");
+  expect_theory(summary, 4.0);
+  EXPECT_TRUE(summary.at("fit").at("passed").get<bool>()) << summary.at("fit").dump();
+}
+
+TEST(Sweep, RowsDependOnNothingButThemselves) {
+  const Folder folder;
+  const std::vector<std::string> small = {"particles.replicas=20", "study.values=[10, 20, 40]"};
+  const Json whole = summary_of(assembled(folder, gaussian, small), folder.path / "whole");
+  const Json other =
+      summary_of(assembled(folder, gaussian, {"particles.replicas=20", "study.values=[40, 10]"}),
+                 folder.path / "other", 2);
+  EXPECT_EQ(whole.at("rows")[0].at("error"), other.at("rows")[1].at("error"));
+  EXPECT_EQ(whole.at("rows")[2].at("error"), other.at("rows")[0].at("error"));
+}
+
+TEST(Sweep, ResumesRowByRow) {
+  const Folder folder;
+  const study::Assembly assembly =
+      assembled(folder, gaussian, {"particles.replicas=20", "study.values=[10, 20, 40]"});
+  const Json whole = summary_of(assembly, folder.path / "whole");
+  const fs::path out = folder.path / "parts";
+  const Json part = summary_of(assembly, out, 1, false, [&] { return fs::exists(out / "rows.json"); });
+  EXPECT_EQ(part.at("status"), "interrupted");
+  ASSERT_EQ(part.at("rows").size(), 1U);
+  const Json resumed = summary_of(assembly, out, 1, true);
+  ASSERT_EQ(resumed.at("rows").size(), 3U);
+  for (std::size_t row = 0; row < 3; ++row)
+    EXPECT_EQ(resumed.at("rows")[row].at("error"), whole.at("rows")[row].at("error"));
+}
+
+TEST(Sweep, OfErrorsThatFlattenGivesNoRate) {
+  // Against a value that is wrong by 0.005 the error of the grid levels off.
+  const Folder folder;
+  const std::string text = changed(
+      gaussian,
+      "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
+      "type = \"grid\"\nvalues = [16, 32, 64, 128, 256]\nstatistic = \"second_moment\"");
+  const exact::OrnsteinUhlenbeck law{1.0, 2.0, 2.0, 0.7, 0.25};
+  const double m2 = law.variance(0.5) + law.mean(0.5) * law.mean(0.5);
+  const std::string alone = changed(text, "[particles]\nreplicas = 400\ntimestep = 5e-3\n", "");
+  const Json good =
+      summary_of(assembled(folder, alone, {"study.exact=" + std::to_string(m2), "density.tolerance=1e-8"}),
+                 folder.path / "good");
+  EXPECT_NEAR(good.at("fit").at("exponent").get<double>(), 2.0, 0.1) << good.at("fit").dump();
+  const Json wrong = summary_of(
+      assembled(folder, alone, {"study.exact=" + std::to_string(m2 - 0.005), "density.tolerance=1e-8"}),
+      folder.path / "wrong");
+  EXPECT_FALSE(wrong.at("fit").at("passed").get<bool>()) << wrong.at("fit").dump();
+  EXPECT_TRUE(wrong.at("fit").at("plateau").get<bool>()) << wrong.at("fit").dump();
+  EXPECT_TRUE(wrong.at("fit").at("warning").is_string());
+}
+
+TEST(Grid, IsComparedWithTheNextFinerRowWhereNothingIsKnown) {
+  const Folder folder;
+  std::string text = changed(
+      gaussian,
+      "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
+      "type = \"grid\"\nvalues = [64, 128, 256, 512]\nstatistic = \"free_energy\"");
+  text = changed(text, "[particles]\nreplicas = 400\ntimestep = 5e-3\n", "");
+  const Json summary = summary_of(assembled(folder, text, {"density.tolerance=1e-8"}), folder.path / "out");
+  EXPECT_NEAR(summary.at("fit").at("exponent").get<double>(), 2.0, 0.1) << summary.dump(1);
+  EXPECT_NEAR(summary.at("extrapolation").at("order").get<double>(), 2.0, 0.1);
+  EXPECT_TRUE(summary.at("rows").back().at("error").is_null());
+}
+
+TEST(InverseTemperature, FluctuationsOfAHarmonicWellFallLikeOneOverBeta) {
+  const Folder folder;
+  std::string text = changed(
+      gaussian,
+      "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
+      "type = \"inverse_temperature\"\nvalues = [2, 4, 8]\nstatistic = \"mean\"\nerror = \"mean_square\"\n"
+      "expected = -1.0");
+  text = changed(text, "timestep = 5e-3", "timestep = 5e-3\ncount = 10");
+  const Json summary =
+      summary_of(assembled(folder, changed(text, "end = 0.5", "end = 4.0")), folder.path / "out");
+  expect_theory(summary, 4.0);
+  EXPECT_TRUE(summary.at("fit").at("passed").get<bool>()) << summary.at("fit").dump();
+}
+
+TEST(Fit, LeavesOutWhatTheNoiseHidesAndSaysSo) {
+  const sweep::Curve curve{
+      .quantity = "q", .description = "", .scale_label = "", .expected = -1.0, .reference = ""};
+  const auto row = [](double scale, double error, double standard_error) {
+    return Json{{"quantity", "q"},       {"value", scale}, {"scale", scale},
+                {"status", "completed"}, {"error", error}, {"standard_error", standard_error},
+                {"samples", 100}};
+  };
+  const std::vector<Json> half{row(10, 0.1, 0.001), row(20, 0.05, 0.001), row(40, 0.001, 0.001)};
+  const Json seen = sweep::fit(curve, half);
+  EXPECT_EQ(seen.at("points"), 2);
+  EXPECT_EQ(seen.at("rows_within_noise"), 1);
+  EXPECT_TRUE(seen.at("passed").get<bool>());
+  const std::vector<Json> none{row(10, 0.001, 0.001), row(20, 0.001, 0.001)};
+  const Json hidden = sweep::fit(curve, none);
+  EXPECT_TRUE(hidden.at("exponent").is_null());
+  EXPECT_FALSE(hidden.at("passed").get<bool>());
+  EXPECT_TRUE(hidden.at("warning").is_string());
+}
+
+TEST(Fit, OfErrorsThatScatterHasNotPassed) {
+  const sweep::Curve curve{
+      .quantity = "q", .description = "", .scale_label = "", .expected = -1.0, .reference = ""};
+  std::vector<Json> rows;
+  for (int k = 0; k < 8; ++k) {
+    const double scale = 10.0 * std::pow(2.0, k), error = (k % 2 == 0 ? 1.05 : 0.95) / scale;
+    rows.push_back({{"quantity", "q"},
+                    {"value", scale},
+                    {"scale", scale},
+                    {"status", "completed"},
+                    {"error", error},
+                    {"standard_error", 0.005 * error},
+                    {"samples", 1000}});
+  }
+  const Json fit = sweep::fit(curve, rows);
+  EXPECT_LT(fit.at("chi_squared_probability").get<double>(), 1e-6);
+  EXPECT_FALSE(fit.at("passed").get<bool>());
+}
+
+TEST(Study, RefusesWhatItCannotAnswer) {
+  const Folder folder;
+  const auto refused = [&](std::vector<std::string> overrides, const std::string& sentence) {
+    EXPECT_NE(problems_of(folder, gaussian, std::move(overrides)).find(sentence), std::string::npos)
+        << sentence << "\n"
+        << problems_of(folder, gaussian, {});
+  };
+  refused({"study.values=[10, 10]"}, "different");
+  refused({"study.values=[10.5, 20]"}, "whole numbers");
+  refused({"study.values=[10]"}, "study.values");
+  refused({"study.statistic=\"mmd\""}, "mmd_squared");
+  refused({"study.statistic=\"linear\""}, "study.function");
+  refused({"study.error=\"mean_square\""}, "distance");
+  refused({"study.statistic=\"sliced_wasserstein_2_squared\""}, "dimension 2 or 3");
+  refused({"study.reference=\"exact\"", "study.statistic=\"mean\""}, "study.exact");
+  refused({"study.average_from=2.0"}, "time.end");
+  refused({"study.valeus=[10]"}, "did you mean");
+  const std::string grid = changed(gaussian, "type = \"particle_number\"", "type = \"grid\"");
+  EXPECT_NE(problems_of(folder, grid).find("study.toml:21: particles.timestep: is not read"),
+            std::string::npos)
+      << problems_of(folder, grid);
+  EXPECT_NE(problems_of(folder, changed(gaussian, "[time]\nend = 0.5", "")).find("time: is missing"),
+            std::string::npos);
+  EXPECT_NE(
+      problems_of(folder, changed(gaussian, "timestep = 5e-3", "")).find("particles.timestep: is missing"),
+      std::string::npos);
+}
+
+TEST(Study, EveryReadyConfigAndEverySampleAssemblesAndPlans) {
+  std::size_t count = 0;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(fs::path(RIESZFLOW_SOURCE_DIR) / "experiments" / "convergence")) {
+    if (entry.path().extension() != ".toml") continue;
+    ++count;
+    const study::Assembly assembly = study::assemble({.config = entry.path()});
+    EXPECT_NE(study::plan(assembly.question).find("rows"), std::string::npos) << entry.path();
+  }
+  EXPECT_GE(count, 1U);
+  const Folder folder;
+  for (const std::string& type : catalogue::study_types()) {
+    const std::string text = config::sample_config(catalogue::study_sample(type), {{"study", type}});
+    EXPECT_EQ(problems_of(folder, text), "") << text;
+  }
+}
+
+TEST(Study, ResolvedConfigMeansTheSame) {
+  const Folder folder;
+  const study::Assembly first = assembled(folder, gaussian);
+  EXPECT_EQ(assembled(folder, first.resolved).resolved, first.resolved);
+}
+
+}  // namespace
+}  // namespace rieszflow
