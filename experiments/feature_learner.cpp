@@ -99,8 +99,7 @@ class Path {
     TracePoint point;
     point.time = state_.clock.time;
     point.alignment = alignment_->value(particles());
-    Model model = learning_model(options_, data_dimension_, inverse_temperature, alignment_);
-    model.functionals.clear();  // the alignment is already there
+    const Model model = learning_model(options_, data_dimension_, inverse_temperature, alignment_);
     const PairSum pair_sum(model, state_.ensemble.particle_count, {});
     double potential_energy = 0.0;
     energies(model, pair_sum, state_.ensemble, {&potential_energy, 1}, {&point.repulsion, 1});

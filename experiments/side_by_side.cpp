@@ -313,8 +313,10 @@ class Run {
   void observe_particles(const Clock& clock, const particle::State& state) {
     const ParticleEnsemble& ensemble = state.ensemble;
     const std::size_t replicas = ensemble.replica_count;
-    std::vector<double> potential(replicas), pair(replicas);
+    std::vector<double> potential(replicas), pair(replicas), functional(replicas), limit(replicas);
     energies(question_.model, *pair_sum_, ensemble, potential, pair);
+    functional_values(question_.model, ensemble, functional);
+    if (ensemble.particle_count >= 2) mean_field_functional_values(question_.model, ensemble, limit);
     const EntropyEstimate entropy_of_law = entropy(ensemble, question_.model.domain);
     const double beta = question_.model.inverse_temperature;
     const auto per_replica = [&](auto&& value) {
@@ -323,16 +325,18 @@ class Run {
       return mean_estimate(values);
     };
     const auto interaction = [&](std::size_t r) {
-      return ensemble.particle_count < 2 ? 0.0
-                                         : mean_field_interaction_energy(pair[r], ensemble.particle_count);
+      return ensemble.particle_count < 2
+                 ? 0.0
+                 : mean_field_interaction_energy(pair[r], ensemble.particle_count) + limit[r];
     };
     append("particles/potential_energy", "energy", "mean of V", clock, mean_estimate(potential));
     append("particles/interaction_energy", "energy",
-           "unbiased estimate of half the double integral of W rho rho", clock, per_replica(interaction));
+           "estimate of half the double integral of W rho rho plus the functionals of rho", clock,
+           per_replica(interaction));
     append("particles/total_energy", "energy", "potential plus interaction energy", clock,
            per_replica([&](std::size_t r) { return potential[r] + interaction(r); }));
     append("particles/hamiltonian", "energy", "H_N of (1)", clock,
-           per_replica([&](std::size_t r) { return potential[r] + pair[r]; }));
+           per_replica([&](std::size_t r) { return potential[r] + pair[r] + functional[r]; }));
     if (entropy_of_law.estimate.samples > 0) {
       append("particles/entropy", "1", "differential entropy of the law of one particle", clock,
              entropy_of_law.estimate);

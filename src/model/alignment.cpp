@@ -58,10 +58,11 @@ void add_gram(const FeatureBlock& block, std::size_t rows, Statistics& sums, int
   }
 }
 
-Statistics statistics(FeatureMap map, const Sample& sample, std::size_t label_columns,
-                      std::span<const double> particles, bool with_gram, bool centred, int threads) {
+/// Overwrites `out`. Who asks often keeps it: the pages of a fresh N x N matrix cost more than its numbers
+/// when there are few rows.
+void evaluate(FeatureMap map, const Sample& sample, std::size_t label_columns,
+              std::span<const double> particles, bool with_gram, bool centred, int threads, Statistics& out) {
   FeatureBlock block(map, sample.data, particles, block_rows);
-  Statistics out;
   out.count = block.count();
   out.columns = block.columns();
   out.components = component_count(map);
@@ -69,7 +70,7 @@ Statistics statistics(FeatureMap map, const Sample& sample, std::size_t label_co
   out.label_features.assign(out.components * label_columns * out.columns, 0.0);
   out.feature_means.assign(out.components * out.columns, 0.0);
   out.label_means.assign(label_columns, 0.0);
-  if (with_gram) out.gram.assign(out.components * out.components * out.count * out.columns, 0.0);
+  out.gram.assign(with_gram ? out.components * out.components * out.count * out.columns : 0, 0.0);
 
   const std::vector<double> ones(block_rows, 1.0);
   for (std::size_t first = 0; first < sample.data.count; first += block_rows) {
@@ -110,7 +111,6 @@ Statistics statistics(FeatureMap map, const Sample& sample, std::size_t label_co
             out.s(d, c)[j * out.columns + i] = upper;
           }
   }
-  return out;
 }
 
 /// a = integral u . u' dmu over two statistics of the same particles (the same one: |u|^2), with weights w_i
@@ -273,8 +273,8 @@ struct Alignment::Implementation {
     return out;
   }
 
-  Statistics means(const Sample& sample, std::span<const double> particles) const {
-    return statistics(map, sample, label_columns, particles, with_gram(), centred(), options.threads);
+  void evaluate_means(const Sample& sample, std::span<const double> particles, Statistics& out) const {
+    evaluate(map, sample, label_columns, particles, with_gram(), centred(), options.threads, out);
   }
 
   Value value(const Statistics& one, const Statistics& other, std::span<const double> weights = {}) const {
@@ -294,20 +294,21 @@ struct Alignment::Implementation {
                   std::span<const double> particles, std::span<double> forces) const {
     const std::size_t count = means.count, columns = means.columns, components = means.components;
     const double scale = factor * options.strength / static_cast<double>(sample.data.count);
-    std::vector<double> u = means.label_features, s = means.gram;
+    const double kernel_factor = -2.0 * value.kernel_slope * scale / static_cast<double>(count);
+    std::vector<double> u = means.label_features;
     for (double& entry : u) entry *= 2.0 * value.target_slope * scale;
-    for (double& entry : s) entry *= -2.0 * value.kernel_slope * scale / static_cast<double>(count);
     // Centring: row a of the weights is (y_a - E y) u + (phi_a - E phi) S, so the constant part is a shift of
     // all rows.
     std::vector<double> shift(components * columns, 0.0);
     if (centred()) {
       for (std::size_t c = 0; c < components; ++c) {
         double* out = shift.data() + c * columns;
+        for (std::size_t d = 0; d < components; ++d)
+          add_product(1, count, columns, {means.feature_means.data() + d * columns, 0, 1}, means.s(d, c),
+                      columns, out, columns);
+        for (std::size_t i = 0; i < columns; ++i) out[i] *= kernel_factor;
         add_product(1, label_columns, columns, {means.label_means.data(), 0, 1},
                     u.data() + c * label_columns * columns, columns, out, columns);
-        for (std::size_t d = 0; d < components; ++d)
-          add_product(1, count, columns, {means.feature_means.data() + d * columns, 0, 1},
-                      s.data() + (d * components + c) * count * columns, columns, out, columns);
       }
       for (double& entry : shift) entry = -entry;
     }
@@ -326,15 +327,18 @@ struct Alignment::Implementation {
         const std::size_t left = panel * chunk_rows, width = std::min(chunk_rows, columns - left);
         for (std::size_t c = 0; c < components; ++c) {
           double* out = weights[c].data() + left;
+          for (std::size_t a = 0; a < rows; ++a) std::fill_n(out + a * columns, width, 0.0);
+          if (with_gram())
+            for (std::size_t d = 0; d < components; ++d)
+              add_product(rows, count, width, {block.value(d), columns, 1}, means.s(d, c) + left, columns,
+                          out, columns);
+          const double* constant = shift.data() + c * columns + left;
           for (std::size_t a = 0; a < rows; ++a)
-            std::copy_n(shift.data() + c * columns + left, width, out + a * columns);
+            for (std::size_t i = 0; i < width; ++i)
+              out[a * columns + i] = kernel_factor * out[a * columns + i] + constant[i];
           add_product(rows, label_columns, width,
                       {sample.labels.data() + first * label_columns, label_columns, 1},
                       u.data() + c * label_columns * columns + left, columns, out, columns);
-          if (!with_gram()) continue;
-          for (std::size_t d = 0; d < components; ++d)
-            add_product(rows, count, width, {block.value(d), columns, 1},
-                        s.data() + (d * components + c) * count * columns + left, columns, out, columns);
         }
       }
       block.add_pullback(pointers, sums);
@@ -475,9 +479,10 @@ double Alignment::add_forces(std::span<const double> positions, std::size_t part
   const Implementation& self = *implementation_;
   expects(positions.size() == particle_count * self.all.data.dimension && forces.size() == positions.size(),
           "one particle of the feature map per row");
+  thread_local Statistics means, other_means;
   if (!is_stochastic()) {
     if (self.has_one_sweep()) return self.add_linear_forces(self.all, self.all, positions, forces);
-    const Statistics means = self.means(self.all, positions);
+    self.evaluate_means(self.all, positions, means);
     if (self.options.kind == AlignmentKind::RidgeLoss)
       return self.options.strength * self.add_ridge_forces(means, positions, forces);
     const Value value = self.value(means, means);
@@ -486,17 +491,19 @@ double Alignment::add_forces(std::span<const double> positions, std::size_t part
   }
   const Sample first = self.batch(replica, step, 0), second = self.batch(replica, step, 1);
   if (self.has_one_sweep()) return self.add_linear_forces(first, second, positions, forces);
-  const Statistics first_means = self.means(first, positions), second_means = self.means(second, positions);
-  const Value value = self.value(first_means, second_means);
-  self.add_forces(first, second_means, value, 0.5, positions, forces);
-  self.add_forces(second, first_means, value, 0.5, positions, forces);
+  self.evaluate_means(first, positions, means);
+  self.evaluate_means(second, positions, other_means);
+  const Value value = self.value(means, other_means);
+  self.add_forces(first, other_means, value, 0.5, positions, forces);
+  self.add_forces(second, means, value, 0.5, positions, forces);
   return self.options.strength * value.value;
 }
 
 double Alignment::value(std::span<const double> particles) const { return value(particles, {}); }
 
 double Alignment::value(std::span<const double> particles, std::span<const double> weights) const {
-  const Statistics means = implementation_->means(implementation_->all, particles);
+  thread_local Statistics means;
+  implementation_->evaluate_means(implementation_->all, particles, means);
   return implementation_->options.strength * implementation_->value(means, means, weights).value;
 }
 
@@ -588,7 +595,8 @@ std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
   const std::size_t cells = grid.cell_count(), p = grid.dimension();
   std::vector<double> centers(cells * p);
   for (std::size_t cell = 0; cell < cells; ++cell) grid.cell_center(cell, {centers.data() + cell * p, p});
-  Statistics means = self.means(self.all, centers);
+  Statistics means;
+  self.evaluate_means(self.all, centers, means);
   if (self.options.kind == AlignmentKind::RidgeLoss)
     return std::make_unique<RidgeLossOnGrid>(grid, self.options, self.label_square, std::move(means));
   std::vector<double> target(cells, 0.0), kernel(self.with_gram() ? cells * means.columns : 0, 0.0);
@@ -606,7 +614,8 @@ std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
 
 double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles) {
   const Sample sample{data, std::vector<double>(data.count, 0.0)};
-  const Statistics means = statistics(map, sample, 1, particles, true, false, 1);
+  Statistics means;
+  evaluate(map, sample, 1, particles, true, false, 1, means);
   double trace = 0.0;
   for (std::size_t c = 0; c < means.components; ++c)
     for (std::size_t i = 0; i < means.count; ++i) trace += means.s(c, c)[i * means.columns + i];

@@ -1,5 +1,6 @@
 #include "summation/energy.hpp"
 
+#include <cstdint>
 #include <vector>
 
 #include "core/compensated_sum.hpp"
@@ -22,11 +23,45 @@ void energies(const Model& model, const PairSum& pair_sum, const ParticleEnsembl
   }
   std::vector<double> forces(ensemble.positions.size(), 0.0);
   pair_sum.add_forces(ensemble.positions, ensemble.replica_count, forces, interaction_energies);
+}
+
+namespace {
+
+/// Sum of the functionals of one set of particles; forces: scratch of at least their size.
+double functional_value(const Model& model, std::span<const double> positions, std::size_t dimension,
+                        std::uint64_t replica, std::span<double> forces) {
+  double sum = 0.0;
   for (const auto& functional : model.functionals)
-    for (std::size_t r = 0; r < ensemble.replica_count; ++r)
-      interaction_energies[r] +=
-          functional->add_forces(ensemble.replica(r), ensemble.particle_count, r, 0,
-                                 std::span(forces).first(ensemble.particle_count * ensemble.dimension));
+    sum += functional->add_forces(positions, positions.size() / dimension, replica, 0,
+                                  forces.first(positions.size()));
+  return sum;
+}
+
+}  // namespace
+
+void functional_values(const Model& model, const ParticleEnsemble& ensemble, std::span<double> values) {
+  expects(values.size() == ensemble.replica_count, "one value for each replica");
+  std::vector<double> forces(ensemble.particle_count * ensemble.dimension, 0.0);
+  for (std::size_t r = 0; r < ensemble.replica_count; ++r)
+    values[r] = functional_value(model, ensemble.replica(r), ensemble.dimension, r, forces);
+}
+
+void mean_field_functional_values(const Model& model, const ParticleEnsemble& ensemble,
+                                  std::span<double> values) {
+  expects(ensemble.particle_count >= 2, "particles in both halves");
+  functional_values(model, ensemble, values);
+  if (model.functionals.empty()) return;
+  const std::size_t half = ensemble.particle_count / 2;
+  const double share = static_cast<double>(half) / static_cast<double>(ensemble.particle_count);
+  std::vector<double> forces(ensemble.particle_count * ensemble.dimension, 0.0);
+  for (std::size_t r = 0; r < ensemble.replica_count; ++r) {
+    const auto all = ensemble.replica(r);
+    const auto part = [&](std::span<const double> positions) {
+      return functional_value(model, positions, ensemble.dimension, r, forces);
+    };
+    values[r] = 2.0 * values[r] - share * part(all.first(half * ensemble.dimension)) -
+                (1.0 - share) * part(all.subspan(half * ensemble.dimension));
+  }
 }
 
 }  // namespace rieszflow

@@ -8,9 +8,19 @@
 namespace rieszflow {
 
 /// The energies of theory.md (1) per replica, overwritten: potential = (1/N) sum_i V(x_i),
-/// interaction = (1/(2 N^2)) sum_{i != j} W(x_i, x_j) plus the functionals A(mu_N), as in MeanField. Each:
-/// (replica). A stochastic functional gives the estimate of its first batch.
+/// interaction = (1/(2 N^2)) sum_{i != j} W(x_i, x_j); without the functionals. Each: (replica).
 void energies(const Model& model, const PairSum& pair_sum, const ParticleEnsemble& ensemble,
               std::span<double> potential_energies, std::span<double> interaction_energies);
+
+/// A(mu_N), the sum of all functionals: their part of H_N; (replica), overwritten. A stochastic functional
+/// gives the estimate of its first batch.
+void functional_values(const Model& model, const ParticleEnsemble& ensemble, std::span<double> values);
+
+/// Estimate of A[rho] for the law rho of one particle: 2 A(mu_N) minus the mean of A over the two halves of
+/// the particles, weighted by their numbers. For N independent particles E A(mu_N) = A[rho] + c/N + O(1/N^2),
+/// for instance the diagonal i = j of theory.md (9); the c/N cancel. (replica), overwritten. N >= 2.
+/// Source: M. Quenouille, Biometrika 43 (1956) 353-360.
+void mean_field_functional_values(const Model& model, const ParticleEnsemble& ensemble,
+                                  std::span<double> values);
 
 }  // namespace rieszflow
