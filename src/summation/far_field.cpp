@@ -1,45 +1,45 @@
 #include "summation/far_field.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 namespace rieszflow {
 namespace {
 
-/// gamma*(a, z) of a > -1, z >= 0: exp(-z) sum_n z^n / Gamma(a + n + 1), all terms positive for a > -1.
-double entire_gamma(double a, double z) {
-  if (z > 45.0) return std::pow(z, -a);  // P = 1 to rounding
-  double term = std::exp(-z) / std::tgamma(a + 1.0), sum = term;
-  for (int n = 1; n < 400; ++n) {
-    term *= z / (a + n);
+/// I_m(z) / z^m = 2^-m sum_k (z^2/4)^k / (k! (m+k)!), entire and positive. square = z^2.
+double entire_bessel(int m, double square) {
+  double term = std::exp2(-m) / std::tgamma(m + 1.0), sum = term;
+  for (int k = 1; k < 200; ++k) {
+    term *= 0.25 * square / (static_cast<double>(k) * (m + k));
     sum += term;
     if (term < 1e-18 * sum) break;
   }
   return sum;
 }
 
-/// log z + E1(z) + Euler's gamma = integral_0^z (1 - exp(-t)) / t dt, entire.
-double entire_logarithm(double z) {
-  if (z > 60.0) return std::log(z) + 0.57721566490153286;
-  // Gauss-Legendre on panels of length one, ten nodes: 1e-16 for an entire integrand of this growth.
-  static constexpr std::array<double, 5> node = {0.14887433898163121, 0.43339539412924719,
-                                                 0.67940956829902441, 0.86506336668898451,
-                                                 0.97390652851717172};
-  static constexpr std::array<double, 5> weight = {0.29552422471475287, 0.26926671930999636,
-                                                   0.21908636251598204, 0.14945134915058059,
-                                                   0.06667134430868814};
-  const int panels = static_cast<int>(std::ceil(z)) + 1;
-  const double half = 0.5 * z / panels;
-  double sum = 0.0;
-  for (int p = 0; p < panels; ++p) {
-    for (std::size_t k = 0; k < node.size(); ++k) {
-      for (const double side : {-1.0, 1.0}) {
-        const double t = half * (2 * p + 1 + side * node[k]);
-        sum += half * weight[k] * (t == 0.0 ? 1.0 : -std::expm1(-t) / t);
-      }
-    }
+/// G(u) of far_field.hpp, u^2 = square, by parts until nothing is left: with z^2 = band^2 (1 - u^2)
+///   G = sum_m (band u)^(2m) (I_m(z) / z^m) / ((s+2)(s+4)...(s+2+2m)), terms of one sign.
+double bump_moment(double s, double band, double square) {
+  const double z2 = band * band * std::max(0.0, 1.0 - square);
+  double factor = 1.0 / (s + 2.0), sum = 0.0;
+  for (int m = 0; m < 200; ++m) {
+    const double term = factor * entire_bessel(m, z2);
+    sum += term;
+    if (term < 1e-18 * sum) break;
+    factor *= band * band * square / (s + 4.0 + 2.0 * m);
   }
   return sum;
+}
+
+/// Coefficients of the antiderivative that vanishes at y = 1.
+std::vector<double> antiderivative(const std::vector<double>& c) {
+  const auto at = [&](std::size_t k) { return k < c.size() ? c[k] : 0.0; };
+  std::vector<double> result(c.size() + 1, 0.0);
+  result[1] = at(0) - 0.5 * at(2);
+  for (std::size_t k = 2; k < result.size(); ++k)
+    result[k] = (at(k - 1) - at(k + 1)) / (2.0 * static_cast<double>(k));
+  for (std::size_t k = 1; k < result.size(); ++k) result[0] -= result[k];
+  return result;
 }
 
 /// The smooth part of exp(-k r) and its -d/dr / r.
@@ -59,29 +59,57 @@ FarField::Value smooth_exponential(double k, double alpha, double r) {
 
 }  // namespace
 
-FarField::Value FarField::at(double squared_distance) const {
-  const double q = squared_distance + kernel_.softening_squared, z = alpha_ * alpha_ * q,
-               s = kernel_.exponent;
-  const auto riesz = [&](double exponent) -> Value {
-    const double a = 0.5 * exponent;
-    // gamma*(a, z) = z gamma*(a + 1, z) + exp(-z) / Gamma(a + 1) also where a < 0.
-    const double next = entire_gamma(a + 1.0, z);
-    const double here = a > 0.0 ? entire_gamma(a, z) : z * next + std::exp(-z) / std::tgamma(a + 1.0);
-    return {std::pow(alpha_, exponent) * here / exponent, std::pow(alpha_, exponent + 2.0) * next};
-  };
+double chebyshev_sum(const std::vector<double>& coefficients, double y) {
+  double next = 0.0, here = 0.0;  // Clenshaw
+  for (std::size_t k = coefficients.size(); k-- > 1;) {
+    const double before = coefficients[k] + 2.0 * y * here - next;
+    next = here;
+    here = before;
+  }
+  return coefficients[0] + y * here - next;
+}
+
+bool FarField::is_compact(simd::RadialKind kind) {
+  return kind != simd::RadialKind::Gaussian && kind != simd::RadialKind::Morse;
+}
+
+FarField::FarField(const simd::RadialKernel& kernel, double cutoff, Split split)
+    : kernel_(kernel), cutoff_(cutoff), alpha_(std::sqrt(split.decay) / cutoff) {
+  if (!is_compact(kernel.kind)) return;
   using Kind = simd::RadialKind;
+  exponent_ = kernel.kind == Kind::Logarithm       ? 0.0
+              : kernel.kind == Kind::InverseFirst  ? 1.0
+              : kernel.kind == Kind::InverseSquare ? 2.0
+              : kernel.kind == Kind::Distance      ? -1.0
+                                                   : kernel.exponent;
+  // Entire in y and like exp(-band y / 4): 48 terms are exact to rounding for band < 40.
+  const double scale = std::pow(cutoff, -exponent_ - 2.0) / bump_moment(exponent_, split.band, 1.0);
+  force_ = chebyshev_coefficients(
+      [&](double y) { return scale * bump_moment(exponent_, split.band, 0.5 * (1.0 + y)); }, 48);
+  integral_ = antiderivative(force_);
+}
+
+double FarField::kernel_value(double R) const {
+  return exponent_ == 0.0 ? -std::log(R) : std::pow(R, -exponent_) / exponent_;
+}
+
+FarField::Value FarField::at(double squared_distance) const {
+  const double q = squared_distance + kernel_.softening_squared;
+  using Kind = simd::RadialKind;
+  if (is_compact(kernel_.kind)) {
+    const double square = cutoff_ * cutoff_;
+    if (q >= square) return {kernel_value(std::sqrt(q)), std::pow(q, -0.5 * exponent_ - 1.0)};
+    // value = W(r_c) + (1/2) integral_q^(r_c^2) force_over_r dq.
+    const double y = 2.0 * q / square - 1.0;
+    return {kernel_value(cutoff_) - 0.25 * square * chebyshev_sum(integral_, y), chebyshev_sum(force_, y)};
+  }
   switch (kernel_.kind) {
     case Kind::Logarithm:
-      return {-0.5 * (entire_logarithm(z) - 0.57721566490153286 - 2.0 * std::log(alpha_)),
-              alpha_ * alpha_ * entire_gamma(1.0, z)};
     case Kind::InverseFirst:
-      return riesz(1.0);
     case Kind::InverseSquare:
-      return riesz(2.0);
     case Kind::Distance:
-      return riesz(-1.0);
     case Kind::Power:
-      return riesz(s);
+      break;
     case Kind::Gaussian: {
       const double rate = 0.5 / (kernel_.length * kernel_.length);
       const double value = rate <= alpha_ * alpha_ ? std::exp(-rate * squared_distance) : 0.0;

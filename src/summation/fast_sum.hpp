@@ -12,37 +12,41 @@ namespace rieszflow {
 /// Pair sums of radial interactions in O(N log N), d = 1, 2, 3, without periodicity or neutrality: walls and
 /// clouds of one sign are the normal case.
 ///
-///   W = near + far (far_field.hpp). Near pairs, r < r_c = sqrt(log(1/eps)) / alpha: cells, the inner loops
-///   of the direct sum minus a polynomial in r^2. Far: particles are spread to a mesh with a Kaiser-Bessel
-///   window, one real transform, a real multiplier, one inverse transform, potential and gradient by
-///   interpolation.
+///   W = near + far (far_field.hpp). Near pairs, r < r_c: rows of cells, packs of neighbours against runs of
+///   particles, the inner loops of the direct sum minus a polynomial in r^2. Far: particles are spread to a
+///   mesh with a Kaiser-Bessel window, convolved with the far kernel, and potential and gradient
+///   interpolated.
 ///
-/// The mesh has twice the nodes of the cloud, so that no image is seen; the far kernel is sampled at true
-/// displacements there and bends smoothly back in a margin, which makes it periodic without a kink, then
-/// divided by the window's transform squared. The gradient is that of the interpolant divided by the sum of
-/// its weights: a constant potential, large for a cloud of one sign, has no gradient. Kernel splitting: Ewald
-/// (1921); mesh: Hockney and Eastwood (1988); windows and non-equispaced transforms: Potts, Steidl and
-/// Nieslony, Numer. Math. 98 (2004) 329; Barnett, Magland and af Klinteberg, SIAM J. Sci. Comput. 41 (2019)
-/// C479.
+/// The far kernel on the mesh is made on a torus of more than twice the extent: sampled at true
+/// displacements, bent smoothly back in a margin, which makes it periodic without a kink, and divided by the
+/// window's transform squared; the convolution is then zero-padded, so no image is seen. The gradient is that
+/// of the interpolant divided by the sum of its weights: a constant potential, large for a cloud of one sign,
+/// has no gradient. The mesh grows finer where a crowded cloud has more near pairs than a uniform one. Kernel
+/// splitting: Ewald (1921); by bumps of compact support: Liang, Lu, Barnett, Greengard and Jiang,
+/// arXiv:2505.09727; mesh: Hockney and Eastwood (1988); windows and non-equispaced transforms: Potts, Steidl
+/// and Nieslony, Numer. Math. 98 (2004) 329; Barnett, Magland and af Klinteberg, SIAM J. Sci. Comput. 41
+/// (2019) C479.
 ///
 /// A result is a function of the positions alone: bitwise the same for every number of threads and after a
 /// resume.
 class FastSum {
  public:
   /// tolerance: relative L2 error of the forces, 1e-3 .. 1e-10. Dimension at most three.
-  FastSum(std::vector<RadialTerm> terms, const Domain& domain, std::size_t particle_count, double tolerance);
+  FastSum(std::vector<RadialTerm> terms, const Domain& domain, std::size_t particle_count, double tolerance,
+          int threads);
   ~FastSum();
   FastSum(FastSum&&) noexcept;
   FastSum& operator=(FastSum&&) noexcept;
 
   /// False when the cloud is so clustered that near pairs alone cost what all pairs cost; then nothing is
-  /// added. Else forces += (1/N) sum of pair forces, and energy = sum of W over unordered pairs. positions,
-  /// forces: (particle, dimension).
-  bool add(std::span<const double> positions, std::span<double> forces, double& energy, int threads);
+  /// added. Else forces += (1/N) sum of pair forces, and *energy = sum of W over unordered pairs unless null.
+  /// positions, forces: (particle, dimension).
+  bool add(std::span<const double> positions, std::span<double> forces, double* energy);
 
   /// Seconds that one evaluation and one direct evaluation are expected to take for a uniform cloud: measured
   /// unit costs of one machine, good to a factor of two; their ratio decides.
-  static double expected_seconds(std::size_t particle_count, std::size_t dimension, double tolerance);
+  static double expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
+                                 std::size_t dimension, double tolerance);
   static double expected_direct_seconds(std::size_t particle_count, std::size_t dimension);
 
  private:

@@ -123,11 +123,12 @@ struct PairSum::Implementation {
         tiling(count, dimension),
         workspaces(static_cast<std::size_t>(wanted.threads)) {
     const bool possible = dimension <= 3 && !terms.radial.empty() && count > 1;
-    const bool wanted_fast =
-        options.method == Method::Fast || (options.method == Method::Automatic && possible &&
-                                           FastSum::expected_seconds(count, dimension, options.tolerance) <
-                                               FastSum::expected_direct_seconds(count, dimension));
-    if (possible && wanted_fast) fast.emplace(terms.radial, model.domain, count, options.tolerance);
+    const bool wanted_fast = options.method == Method::Fast ||
+                             (options.method == Method::Automatic && possible &&
+                              FastSum::expected_seconds(terms.radial, count, dimension, options.tolerance) <
+                                  FastSum::expected_direct_seconds(count, dimension));
+    if (possible && wanted_fast)
+      fast.emplace(terms.radial, model.domain, count, options.tolerance, options.threads);
   }
 
   std::size_t stride() const { return (particle_count + simd::padding - 1) / simd::padding * simd::padding; }
@@ -136,7 +137,7 @@ struct PairSum::Implementation {
   double add_pairs(Workspace& work, std::span<const double> positions, std::span<double> forces,
                    bool with_energy, int threads) {
     double far_and_near = 0.0;
-    const bool radial_done = fast && fast->add(positions, forces, far_and_near, threads);
+    const bool radial_done = fast && fast->add(positions, forces, with_energy ? &far_and_near : nullptr);
     if (radial_done && terms.periodic.empty() && terms.scalar.empty()) return far_and_near;
     const std::size_t n = particle_count, d = dimension;
     work.positions.assign(d * stride(), 0.0);

@@ -76,6 +76,7 @@ TEST(FastSum, KeepsItsToleranceForEveryKernelAndDimension) {
       for (const double tolerance : {1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10}) {
         if (d == 3 && tolerance != 1e-4 && tolerance != 1e-6) continue;
         const Sums fast = sums_of(model, x, PairSum::Method::Fast, tolerance);
+        EXPECT_NE(fast.forces, exact.forces) << "the mesh was not used: " << name(w) << " d=" << d;
         EXPECT_LT(relative_error(fast.forces, exact.forces), tolerance)
             << name(w) << " d=" << d << ' ' << tolerance;
         // The energy is an average: its error is far below that of single forces, down to round-off.
@@ -187,12 +188,13 @@ TEST(FastSum, AutomaticIsDirectForFewAndFastForMany) {
   EXPECT_EQ(PairSum(box_model(5, {LogarithmicInteraction{}}), 1000000, {}).method_name(), "direct");
 }
 
-TEST(FarField, ForceIsTheDerivativeOfTheValueAndTheRestFallsLikeAGaussian) {
+TEST(FarField, ForceIsTheDerivativeOfTheValueAndBeyondTheNearRadiusItIsTheKernel) {
   using simd::RadialKind;
-  const double alpha = 3.0;
+  const double cutoff = 2.0;
   const simd::PowerTable table(1.25);
   for (simd::RadialKernel kernel :
        std::vector<simd::RadialKernel>{{.kind = RadialKind::Logarithm},
+                                       {.kind = RadialKind::Logarithm, .softening_squared = 0.3},
                                        {.kind = RadialKind::InverseFirst},
                                        {.kind = RadialKind::InverseSquare},
                                        {.kind = RadialKind::Distance},
@@ -202,20 +204,61 @@ TEST(FarField, ForceIsTheDerivativeOfTheValueAndTheRestFallsLikeAGaussian) {
                                        .repulsion_length = 0.5,
                                        .attraction = 0.4,
                                        .attraction_length = 1.0}}) {
-    const FarField far(kernel, alpha);
-    for (const double q : {0.01, 0.3, 1.0, 4.0}) {
+    const FarField far(kernel, cutoff, {.band = 20.0, .decay = 36.0});
+    for (const double q : {0.01, 0.3, 1.0, 3.5, 5.0}) {
       const double h = 1e-4 * q;
       const double slope = (far.at(q + h).value - far.at(q - h).value) / (2.0 * h);
       EXPECT_NEAR(far.at(q).force_over_r, -2.0 * slope, 1e-6 * (1.0 + std::abs(slope)))
-          << static_cast<int>(kernel.kind);
+          << static_cast<int>(kernel.kind) << ' ' << q;
     }
-    const double distance = 2.2;  // alpha r = 6.6: exp(-43.6) = 1e-19
+    const double distance = 2.2;  // Morse: exp(-43)
     const std::vector<double> squared(8, distance * distance);
     std::vector<double> force(8), value(8);
     simd::direct_kernels().pointwise(kernel, 8, squared.data(), force.data(), value.data());
     EXPECT_NEAR(far.at(squared[0]).force_over_r, force[0], 1e-14) << static_cast<int>(kernel.kind);
     EXPECT_NEAR(far.at(squared[0]).value, value[0], 1e-14) << static_cast<int>(kernel.kind);
   }
+}
+
+/// 2 integral_0^length f(r^2) cos(k r) dr by the trapezoidal rule, which is exact for such f but for aliases.
+double cosine_transform(const FarField& far, double k, double length) {
+  const double h = 0.02;
+  double sum = 0.5 * far.at(0.0).force_over_r;
+  for (int i = 1; i < static_cast<int>(length / h); ++i) {
+    const double r = h * i;
+    sum += far.at(r * r).force_over_r * std::cos(k * r);
+  }
+  return 2.0 * h * sum;
+}
+
+TEST(FarField, EndsAtItsWavenumberButForAnExponentiallySmallRest) {
+  const simd::RadialKernel coulomb{.kind = simd::RadialKind::InverseFirst};
+  for (const double band : {8.0, 14.0}) {
+    const FarField far(coulomb, 1.0, {.band = band, .decay = 20.0});
+    const double all = cosine_transform(far, 0.0, 400.0), rest = cosine_transform(far, 1.3 * band, 400.0);
+    EXPECT_LT(std::abs(rest), 3.0 * std::exp(-band) * all) << band;
+    EXPECT_GT(std::abs(cosine_transform(far, 0.4 * band, 400.0)), std::exp(-band) * all) << band;
+  }
+}
+
+TEST(FastSum, ForcesAloneAreThoseThatComeWithTheEnergy) {
+  const auto x = cloud(3000, 2);
+  const Model model = box_model(2, {RieszInteraction{.exponent = 0.7}});
+  const Sums with_energy = sums_of(model, x, PairSum::Method::Fast);
+  std::vector<double> forces(x.size(), 0.0);
+  PairSum(model, 3000, {.method = PairSum::Method::Fast}).add_forces(x, 1, forces);
+  EXPECT_LT(relative_error(forces, with_energy.forces), 1e-14);
+}
+
+/// Crowding makes the mesh finer: a cloud of which all but a few particles sit in a hundredth of the box.
+TEST(FastSum, ACloudOfTightClustersStaysOnTheMesh) {
+  auto x = cloud(20000, 2);
+  for (std::size_t i = 16; i < x.size(); ++i) x[i] = (i / 2 % 2 == 0 ? -0.8 : 0.7) + 0.02 * x[i];
+  const Model model = box_model(2, {LogarithmicInteraction{}});
+  const Sums exact = sums_of(model, x, PairSum::Method::Direct),
+             fast = sums_of(model, x, PairSum::Method::Fast);
+  EXPECT_NE(fast.forces, exact.forces) << "the mesh was not used";
+  EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6);
 }
 
 }  // namespace

@@ -11,102 +11,114 @@ using rieszflow::simd::Mesh;
 using rieszflow::simd::Range;
 using rieszflow::simd::WindowTable;
 
-RIESZFLOW_INLINE Vec polynomial(const double* coefficients, int degree, Vec y) {
-  Vec p = broadcast(coefficients[degree]);
-  for (int k = degree - 1; k >= 0; --k) p = p * y + coefficients[k];
-  return p;
+/// p = sum_k coefficients[k] y^k, M chains side by side: one alone would wait for itself.
+template <int M>
+RIESZFLOW_INLINE void polynomial(const double* coefficients, int degree, const Vec (&y)[M], Vec (&p)[M]) {
+  for (int m = 0; m < M; ++m) p[m] = broadcast(coefficients[degree]);
+  for (int k = degree - 1; k >= 0; --k) {
+    for (int m = 0; m < M; ++m) p[m] = p[m] * y[m] + coefficients[k];
+  }
 }
 
-template <class Kernel, int D, int M, bool WithEnergy>
+constexpr int rows = static_cast<int>(rieszflow::simd::pack_size);
+
+/// Which lanes of a group are columns: all; those behind row m, the group beginning `first` behind row 0; the
+/// first `count`.
+enum class Lanes { All, Behind, First };
+
+template <class Kernel, int D, bool WithEnergy, Lanes Present>
 RIESZFLOW_INLINE void near_group(const Kernel& kernel, const FarPolynomials& far, double softening,
-                                 const Columns& c, const Vec (&x)[M][D], Vec (&force)[M][D], std::size_t j,
-                                 int count, typename Kernel::Energy& energy, Vec& far_energy) {
-  Vec column[D], difference[M][D], squared[M], shifted[M], over_r[M];
-  Int present[M];
+                                 const Columns& c, const Vec (&x)[rows][D], Vec (&force)[rows][D],
+                                 std::size_t j, int count, typename Kernel::Energy& energy, Vec& far_energy,
+                                 int first = 0) {
+  Vec column[D], difference[rows][D], squared[rows], shifted[rows], over_r[rows], y[rows], smooth[rows];
+  Int present[rows];
   for (int k = 0; k < D; ++k) column[k] = load(c.positions + k * c.stride + j);
-  const Int inside = lane_numbers() < static_cast<std::int64_t>(count);
-  Int any = inside & 0;
-  for (int m = 0; m < M; ++m) {
+  for (int m = 0; m < rows; ++m) {
     for (int k = 0; k < D; ++k) difference[m][k] = x[m][k] - column[k];
     squared[m] = difference[m][0] * difference[m][0];
     for (int k = 1; k < D; ++k) squared[m] = difference[m][k] * difference[m][k] + squared[m];
-    present[m] = (squared[m] < far.cutoff) & inside;
-    any |= present[m];
+    present[m] = squared[m] < far.cutoff;
+    if constexpr (Present != Lanes::All) present[m] &= lane_numbers() < static_cast<std::int64_t>(count);
+    if constexpr (Present == Lanes::Behind)
+      present[m] &= lane_numbers() > static_cast<std::int64_t>(m - first);
     shifted[m] = squared[m] + softening;
+    y[m] = squared[m] * (2.0 / far.cutoff) - 1.0;
   }
-#if RIESZFLOW_AVX512
-  if (_mm512_movepi64_mask(reinterpret_cast<__m512i>(any)) == 0) return;
-#endif
-  kernel.template evaluate<M, WithEnergy>(shifted, over_r, energy, present);
-  for (int m = 0; m < M; ++m) {
-    const Vec y = squared[m] * (2.0 / far.cutoff) - 1.0;
-    over_r[m] = present[m] ? over_r[m] - polynomial(far.force_over_r, far.degree, y) : Vec{};
-    if constexpr (WithEnergy) far_energy += present[m] ? polynomial(far.value, far.degree, y) : Vec{};
+  kernel.template evaluate<rows, WithEnergy>(shifted, over_r, energy, present);
+  polynomial<rows>(far.force_over_r, far.force_degree, y, smooth);
+  for (int m = 0; m < rows; ++m) over_r[m] = present[m] ? over_r[m] - smooth[m] : Vec{};
+  if constexpr (WithEnergy) {
+    polynomial<rows>(far.value, far.value_degree, y, smooth);
+    for (int m = 0; m < rows; ++m) far_energy += present[m] ? smooth[m] : Vec{};
   }
   for (int k = 0; k < D; ++k) {
     double* const theirs = c.forces + k * c.stride + j;
     Vec felt = load(theirs);
-    for (int m = 0; m < M; ++m) {
+    for (int m = 0; m < rows; ++m) {
       force[m][k] += over_r[m] * difference[m][k];
       felt -= over_r[m] * difference[m][k];
     }
-    store_first(theirs, felt, count);
-  }
-}
-
-template <class Kernel, int D, int M, bool WithEnergy>
-RIESZFLOW_INLINE void near_rows(const Kernel& kernel, const FarPolynomials& far, double softening,
-                                const Columns& c, std::size_t i, Range own, const Range* ahead,
-                                std::size_t ahead_count, typename Kernel::Energy& energy, Vec& far_energy) {
-  Vec x[M][D], force[M][D];
-  for (int m = 0; m < M; ++m) {
-    for (int k = 0; k < D; ++k) {
-      x[m][k] = broadcast(c.positions[k * c.stride + i + m]);
-      force[m][k] = Vec{};
+    if constexpr (Present == Lanes::All) {
+      store(theirs, felt);
+    } else {
+      store_first(theirs, felt, count);
     }
-  }
-  for (std::size_t r = 0; r < ahead_count + 1; ++r) {
-    const Range range = r == 0 ? own : ahead[r - 1];
-    for (std::size_t j = range.begin; j < range.end; j += lanes) {
-      const int count = range.end - j < lanes ? static_cast<int>(range.end - j) : lanes;
-      near_group<Kernel, D, M, WithEnergy>(kernel, far, softening, c, x, force, j, count, energy, far_energy);
-    }
-  }
-  for (int m = 0; m < M; ++m) {
-    for (int k = 0; k < D; ++k) c.forces[k * c.stride + i + m] += total(force[m][k]);
   }
 }
 
 template <class Kernel, int D, bool WithEnergy>
-double near_cell(const RadialKernel& parameters, const FarPolynomials& far, const Columns& c, Range rows,
+double near_pack(const RadialKernel& parameters, const FarPolynomials& far, const Columns& c, Range pack,
                  std::size_t own_end, const Range* ahead, std::size_t ahead_count) {
   const Kernel kernel(parameters);
   const double softening = parameters.softening_squared;
   typename Kernel::Energy energy;
   Vec far_energy{};
-  std::size_t i = rows.begin;
-  for (; i + 4 <= rows.end; i += 4) {
-    near_rows<Kernel, D, 4, WithEnergy>(kernel, far, softening, c, i, {i + 4, own_end}, ahead, ahead_count,
-                                        energy, far_energy);
-    for (std::size_t k = 0; k < 3; ++k) {
-      near_rows<Kernel, D, 1, WithEnergy>(kernel, far, softening, c, i + k, {i + k + 1, i + 4}, ahead, 0,
-                                          energy, far_energy);
+  Vec x[rows][D], force[rows][D];
+  const int present = static_cast<int>(pack.end - pack.begin);
+  for (int m = 0; m < rows; ++m) {
+    for (int k = 0; k < D; ++k) {
+      // A row that does not exist is far from everything; its square still is a number.
+      x[m][k] = broadcast(m < present ? c.positions[k * c.stride + pack.begin + m] : 1e150);
+      force[m][k] = Vec{};
     }
   }
-  for (; i < rows.end; ++i) {
-    near_rows<Kernel, D, 1, WithEnergy>(kernel, far, softening, c, i, {i + 1, own_end}, ahead, ahead_count,
-                                        energy, far_energy);
+  const auto left = [](std::size_t j, std::size_t end) {
+    return end - j < lanes ? static_cast<int>(end - j) : lanes;
+  };
+  // Columns that are rows, too: each pair once.
+  std::size_t j = pack.begin;
+  constexpr std::size_t span = lanes > rows ? lanes : rows;
+  for (int first = 0; first < static_cast<int>(span) && j < own_end; first += lanes, j += lanes) {
+    near_group<Kernel, D, WithEnergy, Lanes::Behind>(kernel, far, softening, c, x, force, j, left(j, own_end),
+                                                     energy, far_energy, first);
+  }
+  j = pack.begin + span;
+  for (std::size_t r = 0; r < ahead_count + 1; ++r) {
+    if (r > 0) j = ahead[r - 1].begin;
+    const std::size_t end = r == 0 ? own_end : ahead[r - 1].end;
+    for (; j + lanes <= end; j += lanes) {
+      near_group<Kernel, D, WithEnergy, Lanes::All>(kernel, far, softening, c, x, force, j, lanes, energy,
+                                                    far_energy);
+    }
+    if (j < end) {
+      near_group<Kernel, D, WithEnergy, Lanes::First>(kernel, far, softening, c, x, force, j, left(j, end),
+                                                      energy, far_energy);
+    }
+  }
+  for (int m = 0; m < present; ++m) {
+    for (int k = 0; k < D; ++k) c.forces[k * c.stride + pack.begin + m] += total(force[m][k]);
   }
   if constexpr (!WithEnergy) return 0.0;
   return kernel.finish(energy.value()) - total(far_energy);
 }
 
-double any_near(const RadialKernel& parameters, const FarPolynomials& far, const Columns& c, Range rows,
+double any_near(const RadialKernel& parameters, const FarPolynomials& far, const Columns& c, Range pack,
                 std::size_t own_end, const Range* ahead, std::size_t ahead_count, bool with_energy) {
   return with_kernel(parameters.kind, [&]<class Kernel>() {
     const auto in_dimension = [&]<int D>() {
-      return with_energy ? near_cell<Kernel, D, true>(parameters, far, c, rows, own_end, ahead, ahead_count)
-                         : near_cell<Kernel, D, false>(parameters, far, c, rows, own_end, ahead, ahead_count);
+      return with_energy ? near_pack<Kernel, D, true>(parameters, far, c, pack, own_end, ahead, ahead_count)
+                         : near_pack<Kernel, D, false>(parameters, far, c, pack, own_end, ahead, ahead_count);
     };
     switch (c.dimension) {
       case 1:
@@ -148,6 +160,10 @@ RIESZFLOW_INLINE std::size_t weights_at(const WindowTable& window, double x, Wei
   return static_cast<std::size_t>(first);
 }
 
+RIESZFLOW_INLINE double coordinate(const Mesh& mesh, const Columns& c, int k, std::size_t i) {
+  return (c.positions[k * c.stride + i] - mesh.origin[k]) * mesh.nodes_per_length;
+}
+
 template <int D, int Row>
 void spread_rows(const WindowTable& window, const Mesh& mesh, const Columns& c, Range particles,
                  double* grid) {
@@ -156,7 +172,7 @@ void spread_rows(const WindowTable& window, const Mesh& mesh, const Columns& c, 
     Weights<Row> w[D];
     std::size_t at = 0;
     for (int k = 0; k < D; ++k) {
-      at += mesh.strides[k] * weights_at<Row, false>(window, c.positions[k * c.stride + i], w[k]);
+      at += mesh.strides[k] * weights_at<Row, false>(window, coordinate(mesh, c, k, i), w[k]);
     }
     for (int a = 0; a < outer; ++a) {
       for (int b = 0; b < middle; ++b) {
@@ -173,15 +189,16 @@ void spread_rows(const WindowTable& window, const Mesh& mesh, const Columns& c, 
 }
 
 template <int D, int Row>
-void interpolate_rows(const WindowTable& window, const Mesh& mesh, const Columns& c, Range particles,
-                      const double* grid, double* potential, double* slopes) {
+double interpolate_rows(const WindowTable& window, const Mesh& mesh, const Columns& c, Range particles,
+                        const double* grid, double near_scale) {
+  double potentials = 0.0;
   constexpr int vectors = Row / lanes;
   const int width = window.width, outer = D >= 3 ? width : 1, middle = D >= 2 ? width : 1;
   for (std::size_t i = particles.begin; i < particles.end; ++i) {
     Weights<Row> w[D];
     std::size_t at = 0;
     for (int k = 0; k < D; ++k) {
-      at += mesh.strides[k] * weights_at<Row, true>(window, c.positions[k * c.stride + i], w[k]);
+      at += mesh.strides[k] * weights_at<Row, true>(window, coordinate(mesh, c, k, i), w[k]);
     }
     Vec value[vectors] = {}, along_first[vectors] = {}, along_middle[vectors] = {};
     for (int a = 0; a < outer; ++a) {
@@ -224,11 +241,16 @@ void interpolate_rows(const WindowTable& window, const Mesh& mesh, const Columns
       sum[k] = total(phi), slope_sum[k] = total(derivative);
       scale *= sum[k];
     }
-    potential[i] = total(u) / scale;
+    const double potential = total(u) / scale;
+    potentials += potential;
     for (int k = 0; k < D; ++k) {
-      slopes[k * c.stride + i] = total(slope[k]) / scale - potential[i] * (slope_sum[k] / sum[k]);
+      const double gradient =
+          mesh.nodes_per_length * (total(slope[k]) / scale - potential * (slope_sum[k] / sum[k]));
+      double& force = c.forces[k * c.stride + i];
+      force = near_scale * force - gradient;
     }
   }
+  return potentials;
 }
 
 template <class Call>
@@ -248,11 +270,13 @@ void any_spread(const WindowTable& window, const Mesh& mesh, const Columns& c, R
              [&]<int D, int Row>() { spread_rows<D, Row>(window, mesh, c, particles, grid); });
 }
 
-void any_interpolate(const WindowTable& window, const Mesh& mesh, const Columns& c, Range particles,
-                     const double* grid, double* potential, double* slopes) {
+double any_interpolate(const WindowTable& window, const Mesh& mesh, const Columns& c, Range particles,
+                       const double* grid, double near_scale) {
+  double potentials = 0.0;
   with_shape(mesh.dimension, window.row, [&]<int D, int Row>() {
-    interpolate_rows<D, Row>(window, mesh, c, particles, grid, potential, slopes);
+    potentials = interpolate_rows<D, Row>(window, mesh, c, particles, grid, near_scale);
   });
+  return potentials;
 }
 
 }  // namespace

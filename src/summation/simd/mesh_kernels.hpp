@@ -6,11 +6,12 @@
 /// The inner loops of the fast sum, compiled once per processor level and chosen at run time.
 namespace rieszflow::simd {
 
-/// A smooth function of q = r^2 on [0, cutoff]: sum_k coefficients[k] y^k with y = 2 q / cutoff - 1.
+/// A smooth function of q = r^2 on [0, cutoff] and its energy: sum_k coefficients[k] y^k with y = 2 q /
+/// cutoff - 1.
 struct FarPolynomials {
-  int degree = 0;                        ///< of both
-  const double* force_over_r = nullptr;  ///< (degree + 1)
-  const double* value = nullptr;         ///< (degree + 1)
+  int force_degree = 0, value_degree = 0;
+  const double* force_over_r = nullptr;  ///< (force_degree + 1)
+  const double* value = nullptr;         ///< (value_degree + 1)
   double cutoff = 0.0;                   ///< largest q of a near pair
 };
 
@@ -25,26 +26,31 @@ struct WindowTable {
   const double* slopes = nullptr;  ///< (power, row)
 };
 
-/// A regular mesh; coordinate k of a particle is counted in nodes. Last axis fastest.
+/// A regular mesh, last axis fastest. Node j of axis k lies at origin[k] + j / nodes_per_length.
 struct Mesh {
   std::size_t dimension = 0;
   std::size_t strides[3] = {};  ///< of each axis, the last 1
+  double origin[3] = {};
+  double nodes_per_length = 0.0;
 };
 
 struct MeshKernels {
-  /// Near pairs of the particles `rows` (one cell) with each other, with [rows.end, own_end) and with the
-  /// `ahead` ranges: forces of both += (force_over_r - far force_over_r) (x_i - x_j) for r^2 < cutoff.
-  /// Returns the sum of W - far W. At most three dimensions. Nothing outside of the ranges is written.
-  double (*near)(const RadialKernel& kernel, const FarPolynomials& far, const Columns& columns, Range rows,
+  /// Near pairs of `pack`, one to `pack_size` neighbours in the order of the columns, with each other, with
+  /// [pack.end, own_end) and with the `ahead` ranges: forces of both += (force_over_r - far force_over_r)
+  /// (x_i - x_j) for r^2 < cutoff. Returns the sum of W - far W when `with_energy`, else 0. At most three
+  /// dimensions. Nothing outside of the ranges is written.
+  double (*near)(const RadialKernel& kernel, const FarPolynomials& far, const Columns& columns, Range pack,
                  std::size_t own_end, const Range* ahead, std::size_t ahead_count, bool with_energy);
-  /// grid += sum_i phi(x_i - node), particles [begin, end); coordinates: columns in nodes.
+  /// grid += sum_i phi(x_i - node), particles [begin, end).
   void (*spread)(const WindowTable& window, const Mesh& mesh, const Columns& columns, Range particles,
                  double* grid);
-  /// potential_i = sum over nodes of grid phi, slope_ik = its derivative in x_k, both by the interpolant
-  /// divided by the sum of its weights, so that a constant has no slope. slopes: columns.
-  void (*interpolate)(const WindowTable& window, const Mesh& mesh, const Columns& columns, Range particles,
-                      const double* grid, double* potential, double* slopes);
+  /// forces = near_scale forces - gradient of the potential, the sum over nodes of grid phi by the
+  /// interpolant divided by the sum of its weights, so that a constant has no gradient. Returns the sum of
+  /// the potential.
+  double (*interpolate)(const WindowTable& window, const Mesh& mesh, const Columns& columns, Range particles,
+                        const double* grid, double near_scale);
 };
+constexpr std::size_t pack_size = 4;
 
 /// The widest that this processor can run.
 const MeshKernels& mesh_kernels();

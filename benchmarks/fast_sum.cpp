@@ -1,0 +1,226 @@
+// The fast pair sum against its goals: error against the direct sum, time by cloud and by number of
+// particles, crossover with the direct sum. CPU seconds of one thread, medians. Run, on a machine that is
+// otherwise quiet:
+//   cmake -DRIESZFLOW_BENCHMARKS=ON ... && ninja bench_fast_sum
+//   ./bench_fast_sum errors     relative L2 error of the forces at N = 1e5, every exponent, dimension,
+//   tolerance
+//   ./bench_fast_sum clouds     clusters and walls against the uniform cloud
+//   ./bench_fast_sum times      N = 1e4 .. 1e6
+//   ./bench_fast_sum crossover  where the direct sum stops being quicker
+// A second argument limits the dimension.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "core/noise.hpp"
+#include "model/model.hpp"
+#include "summation/pair_sum.hpp"
+
+namespace {
+
+using namespace rieszflow;
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Median of five calls, fewer of long ones, after one that prepares.
+double median_seconds(const std::function<void()>& call) {
+  call();
+  std::vector<double> seconds;
+  double spent = 0.0;
+  while (seconds.size() < 3 || (seconds.size() < 15 && spent < 2.0)) {
+    const double begin = cpu_seconds();
+    call();
+    seconds.push_back(cpu_seconds() - begin);
+    spent += seconds.back();
+    if (spent > 20.0) break;
+  }
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
+enum class Cloud { Uniform, Walls, Surface, Cluster, TwoClusters };
+
+/// In [-1, 1]^d. Walls: the arcsine law along each axis. Surface: all on the boundary of the box. Cluster:
+/// half of the particles Gaussian with deviation 0.05. Two clusters: all of them, with deviation 0.1.
+std::vector<double> cloud(Cloud kind, std::size_t count, std::size_t d) {
+  std::vector<double> x(count * d), g(count * d);
+  NoiseStream(5, NoisePurpose::ReferenceSample).uniforms(0, 0, 0, x);
+  NoiseStream(6, NoisePurpose::ReferenceSample).gaussian_block(0, 0, 0, count, d, g);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < d; ++k) {
+      double& c = x[i * d + k];
+      c = 2.0 * c - 1.0;
+      if (kind == Cloud::Walls) c = std::sin(0.5 * std::numbers::pi * c);
+      if (kind == Cloud::Surface && d > 1 && k == i % d) c = c < 0.0 ? -1.0 : 1.0;
+      if (kind == Cloud::Cluster && i % 2 == 0) c = 0.3 + 0.05 * g[i * d + k];
+      if (kind == Cloud::TwoClusters) c = (i % 2 == 0 ? -0.5 : 0.5) + 0.1 * g[i * d + k];
+    }
+  }
+  return x;
+}
+
+const std::vector<std::pair<Cloud, const char*>> clouds = {{Cloud::Uniform, "uniform"},
+                                                           {Cloud::Walls, "arcsine walls"},
+                                                           {Cloud::Surface, "box surface"},
+                                                           {Cloud::Cluster, "half in a cluster"},
+                                                           {Cloud::TwoClusters, "two clusters"}};
+
+Interaction riesz(double s) {
+  if (s == 0.0) return LogarithmicInteraction{};
+  return RieszInteraction{.exponent = s};
+}
+
+Model model_of(double s, std::size_t d) { return {WholeSpace{d}, {}, {riesz(s)}, 1.0}; }
+
+std::vector<double> forces_of(const PairSum& sum, const std::vector<double>& x) {
+  std::vector<double> forces(x.size(), 0.0);
+  sum.add_forces(x, 1, forces);
+  return forces;
+}
+
+double relative_error(const std::vector<double>& a, const std::vector<double>& exact) {
+  double error = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    error += (a[i] - exact[i]) * (a[i] - exact[i]);
+    size += exact[i] * exact[i];
+  }
+  return std::sqrt(error / size);
+}
+
+/// The same without the closest pairs, whose forces are near pairs alone and dominate a norm: relative to the
+/// median force.
+double error_by_median(const std::vector<double>& a, const std::vector<double>& exact, std::size_t d) {
+  const std::size_t n = a.size() / d;
+  std::vector<double> errors(n), sizes(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    double error = 0.0, size = 0.0;
+    for (std::size_t k = 0; k < d; ++k) {
+      error += std::pow(a[i * d + k] - exact[i * d + k], 2);
+      size += std::pow(exact[i * d + k], 2);
+    }
+    errors[i] = error, sizes[i] = size;
+  }
+  double sum = 0.0;
+  for (const double e : errors) sum += e;
+  std::ranges::nth_element(sizes, sizes.begin() + static_cast<std::ptrdiff_t>(n / 2));
+  return std::sqrt(sum / static_cast<double>(n) / sizes[n / 2]);
+}
+
+PairSum fast_sum(const Model& model, std::size_t n, double tolerance) {
+  return {model, n, {.method = PairSum::Method::Fast, .tolerance = tolerance}};
+}
+PairSum direct_sum(const Model& model, std::size_t n) {
+  return {model, n, {.method = PairSum::Method::Direct}};
+}
+
+int errors(std::size_t d) {
+  int failures = 0;
+  const std::size_t n = 100000;
+  const auto x = cloud(Cloud::Uniform, n, d);
+  for (const double s : {-0.5, 0.0, 0.5, 1.0, 1.7}) {
+    if (s >= static_cast<double>(d)) continue;
+    const Model model = model_of(s, d);
+    const auto exact = forces_of(direct_sum(model, n), x);
+    for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
+      const auto sum = fast_sum(model, n, tolerance);
+      const auto forces = forces_of(sum, x);
+      const double error = relative_error(forces, exact);
+      failures += !(error <= tolerance);
+      fmt::print("| {} | {} | {:.0e} | {:.1e} | {:.1e} | {:.3f} |\n", d, s, tolerance, error,
+                 error_by_median(forces, exact, d), median_seconds([&] { forces_of(sum, x); }));
+      std::fflush(stdout);
+    }
+  }
+  return failures;
+}
+
+int by_cloud(std::size_t d) {
+  int failures = 0;
+  const std::size_t n = 100000;
+  const double s = static_cast<double>(d) - 2.0;
+  const Model model = model_of(std::max(s, 0.0), d);
+  double uniform = 0.0;
+  for (const auto& [kind, name] : clouds) {
+    if (kind == Cloud::Surface && d == 1) continue;
+    const auto x = cloud(kind, n, d);
+    const auto exact = forces_of(direct_sum(model, n), x);
+    const auto sum = fast_sum(model, n, 1e-6);
+    const double error = relative_error(forces_of(sum, x), exact);
+    const double seconds = median_seconds([&] { forces_of(sum, x); });
+    if (kind == Cloud::Uniform) uniform = seconds;
+    failures += !(error <= 1e-6) + !(seconds <= 3.0 * uniform);
+    fmt::print("| {} | {} | {:.1e} | {:.3f} | {:.2f} |\n", d, name, error, seconds, seconds / uniform);
+    std::fflush(stdout);
+  }
+  return failures;
+}
+
+int times(std::size_t d) {
+  for (const double s : {std::max(0.0, static_cast<double>(d) - 2.0), 0.7}) {
+    for (const std::size_t n : {10000UL, 100000UL, 1000000UL}) {
+      const auto x = cloud(Cloud::Uniform, n, d);
+      const Model model = model_of(s, d);
+      fmt::print("| {} | {} | {} |", d, s, n);
+      for (const double tolerance : {1e-3, 1e-6, 1e-10}) {
+        const auto sum = fast_sum(model, n, tolerance);
+        std::vector<double> energies(1), forces(x.size());
+        fmt::print(" {:.4f} |", median_seconds([&] { sum.add_forces(x, 1, forces); }));
+        if (tolerance == 1e-6) {
+          fmt::print(" {:.4f} |", median_seconds([&] { sum.add_forces(x, 1, forces, energies); }));
+        }
+        std::fflush(stdout);
+      }
+      fmt::print("\n");
+    }
+  }
+  return 0;
+}
+
+int crossover(std::size_t d) {
+  const Model model = model_of(std::max(0.0, static_cast<double>(d) - 2.0), d);
+  for (double n = 500; n < 60000; n *= std::numbers::sqrt2) {
+    const auto count = static_cast<std::size_t>(n);
+    const auto x = cloud(Cloud::Uniform, count, d);
+    const auto fast = fast_sum(model, count, 1e-6), direct = direct_sum(model, count);
+    const PairSum chosen(model, count, {});
+    const double slow = median_seconds([&] { forces_of(direct, x); }),
+                 quick = median_seconds([&] { forces_of(fast, x); });
+    fmt::print("| {} | {} | {:.5f} | {:.5f} | {:.2f} | {} |\n", d, count, slow, quick, slow / quick,
+               chosen.method_name());
+    std::fflush(stdout);
+    if (slow > 2.0 * quick) break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  const std::size_t only = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0;
+  const auto table = [&](const char* head, int (*rows)(std::size_t)) {
+    fmt::print("{}\n", head);
+    int failures = 0;
+    for (const std::size_t d : {1UL, 2UL, 3UL}) {
+      if (only == 0 || only == d) failures += rows(d);
+    }
+    return failures == 0 ? 0 : 1;
+  };
+  if (what == "errors") return table("| d | s | tolerance | error | by median force | seconds |", errors);
+  if (what == "clouds") return table("| d | cloud | error | seconds | by uniform |", by_cloud);
+  if (what == "times") return table("| d | s | N | 1e-3 | 1e-6 | with energy | 1e-10 |", times);
+  if (what == "crossover") return table("| d | N | direct | fast | ratio | auto |", crossover);
+  fmt::print(stderr, "usage: {} errors | clouds | times | crossover [dimension]\n", argv[0]);
+  return 2;
+}
