@@ -8,6 +8,8 @@
 
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
+#include "solvers/stationary/landscape.hpp"
+#include "solvers/stationary/zero_temperature.hpp"
 
 namespace rieszflow::stationary {
 namespace {
@@ -24,69 +26,176 @@ struct Point {
 /// The self-consistency map on one grid.
 class Map {
  public:
-  Map(const MeanField& field, const GridFunctional* extra)
-      : field_(field), extra_(extra), beta_(field.model().inverse_temperature), work_(field.grid().cell_count()) {
-    const std::span<const double> volumes = field.volumes();
-    volumes_.assign(volumes.begin(), volumes.end());
-    if (volumes_.empty()) volumes_.assign(work_.size(), field.grid().cell_volume());
-  }
-
-  const std::vector<double>& volumes() const { return volumes_; }
+  explicit Map(const Landscape& landscape)
+      : landscape_(landscape), beta_(landscape.inverse_temperature()), work_(landscape.size()) {}
 
   /// out = exp(-beta potential) / Z; cells outside the domain hold 0.
   void gibbs(std::span<const double> potential, std::span<double> out) const {
+    const std::vector<double>& volumes = landscape_.volumes();
     double lowest = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < out.size(); ++i) {
-      if (volumes_[i] > 0.0) lowest = std::min(lowest, potential[i]);
+      if (volumes[i] > 0.0) lowest = std::min(lowest, potential[i]);
     }
     CompensatedSum sum;
     for (std::size_t i = 0; i < out.size(); ++i) {
-      out[i] = volumes_[i] > 0.0 ? std::exp(-beta_ * (potential[i] - lowest)) : 0.0;
-      sum.add(out[i] * volumes_[i]);
+      out[i] = volumes[i] > 0.0 ? std::exp(-beta_ * (potential[i] - lowest)) : 0.0;
+      sum.add(out[i] * volumes[i]);
     }
     const double normalisation = 1.0 / sum.value();
     for (double& value : out) value *= normalisation;
   }
 
-  /// V + W*rho; returns the interaction energy.
-  double effective_potential(std::span<const double> averages, std::span<double> out) const {
-    double energy = field_.interaction_potential(averages, out);
-    if (extra_ != nullptr) {
-      variation_.resize(out.size());
-      energy += extra_->value(averages, variation_);
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] += variation_[i];
-    }
-    const std::span<const double> external = field_.external_potential();
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += external[i];
-    return energy;
-  }
-
   /// Everything that follows from point.phi.
   void evaluate(Point& point) {
+    const std::vector<double>& volumes = landscape_.volumes();
     const std::size_t size = point.phi.size();
     point.averages.resize(size);
     point.residual.resize(size);
     gibbs(point.phi, point.averages);
-    const double interaction_energy = effective_potential(point.averages, point.residual);
-    point.energy = field_.free_energy(point.averages, interaction_energy);
+    const double interaction_energy = landscape_.effective_potential(point.averages, point.residual);
+    point.energy = landscape_.energy(point.averages, interaction_energy);
     gibbs(point.residual, work_);
     CompensatedSum distance, mean;
     for (std::size_t i = 0; i < size; ++i) {
-      distance.add(std::abs(work_[i] - point.averages[i]) * volumes_[i]);
+      distance.add(std::abs(work_[i] - point.averages[i]) * volumes[i]);
       point.residual[i] -= point.phi[i];
-      mean.add(point.residual[i] * point.averages[i] * volumes_[i]);
+      mean.add(point.residual[i] * point.averages[i] * volumes[i]);
     }
     for (double& value : point.residual) value -= mean.value();
     point.distance = distance.value();
   }
 
  private:
-  const MeanField& field_;
-  const GridFunctional* extra_;
-  mutable std::vector<double> variation_;
+  const Landscape& landscape_;
   double beta_;
-  std::vector<double> volumes_;
   std::vector<double> work_;
+};
+
+/// The root of V + W*rho(phi) - phi, linearised at a point: a change of phi changes rho by
+/// drho = -beta rho (dphi - <dphi>), so that with s = sqrt(mass) and P the projection orthogonal to s
+///     (I + beta P s W s P) y = P s residual,   dphi = residual - beta W (s y),
+/// a symmetric system of the second variation of F (linearisation.hpp).
+class NewtonStep {
+ public:
+  explicit NewtonStep(const Landscape& landscape) : landscape_(landscape) {}
+
+  /// Conjugate gradients to a relative residual of `tolerance`: where the system is positive definite the
+  /// step decreases F; else the iteration stops at the first direction of negative curvature (Steihaug 1983)
+  /// and what has been found still decreases F. step: (cell), overwritten. Returns the slope of F along it.
+  double descending(const Point& point, double tolerance, std::vector<double>& step) {
+    const std::vector<double> right = right_side(point);
+    std::vector<double> y(right.size(), 0.0), r = right, p = right, image(right.size());
+    const double first = dot(r, r);
+    double squared = first;
+    for (int k = 0; k < most_products && squared > tolerance * tolerance * first; ++k) {
+      product(point, p, image);
+      const double curvature = dot(p, image);
+      if (!(curvature > 0.0)) {
+        if (k == 0) y = right;
+        break;
+      }
+      add(squared / curvature, p, y);
+      add(-squared / curvature, image, r);
+      const double next = dot(r, r);
+      for (std::size_t i = 0; i < p.size(); ++i) p[i] = r[i] + next / squared * p[i];
+      squared = next;
+    }
+    potential_step(point, y, step);
+    return -landscape_.inverse_temperature() * dot(right, y);
+  }
+
+  /// MINRES (C. Paige and M. Saunders, SIAM J. Numer. Anal. 12 (1975) 617-629) to a relative residual of
+  /// `tolerance`: towards a stationary state of any kind.
+  void to_nearest(const Point& point, double tolerance, std::vector<double>& step) {
+    const std::vector<double> right = right_side(point);
+    const std::size_t size = right.size();
+    std::vector<double> y(size, 0.0), v = right, last_v(size, 0.0), w(size, 0.0), last_w(size, 0.0),
+                                      image(size);
+    double coupling = std::sqrt(dot(v, v)), residual = coupling;
+    const double first = coupling;
+    double cosine = 1.0, last_cosine = 1.0, sine = 0.0, last_sine = 0.0;
+    for (double& value : v) value /= coupling;
+    for (int k = 0; k < most_products && std::abs(residual) > tolerance * first; ++k) {
+      product(point, v, image);
+      const double diagonal = dot(v, image);
+      for (std::size_t i = 0; i < size; ++i)
+        image[i] -= diagonal * v[i] + (k > 0 ? coupling * last_v[i] : 0.0);
+      const double next_coupling = std::sqrt(dot(image, image));
+      const double a0 = cosine * diagonal - (k > 0 ? last_cosine * sine * coupling : 0.0);
+      const double a1 = std::hypot(a0, next_coupling);
+      const double a2 = sine * diagonal + (k > 0 ? last_cosine * cosine * coupling : 0.0);
+      const double a3 = k > 0 ? last_sine * coupling : 0.0;
+      if (!(a1 > 0.0)) break;  // singular along this direction
+      for (std::size_t i = 0; i < size; ++i) {
+        const double next = (v[i] - a3 * last_w[i] - a2 * w[i]) / a1;
+        last_w[i] = w[i];
+        w[i] = next;
+      }
+      last_cosine = cosine;
+      last_sine = sine;
+      cosine = a0 / a1;
+      sine = next_coupling / a1;
+      add(cosine * residual, w, y);
+      residual *= -sine;
+      if (!(next_coupling > 1e-14 * first)) break;
+      last_v = v;
+      for (std::size_t i = 0; i < size; ++i) v[i] = image[i] / next_coupling;
+      coupling = next_coupling;
+    }
+    potential_step(point, y, step);
+  }
+
+ private:
+  static constexpr int most_products = 1000;
+
+  std::vector<double> right_side(const Point& point) {
+    const std::vector<double>& volumes = landscape_.volumes();
+    std::vector<double> right(point.phi.size());
+    root_.resize(right.size());
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      root_[i] = std::sqrt(point.averages[i] * volumes[i]);
+      right[i] = root_[i] * point.residual[i];
+    }
+    project(right);
+    return right;
+  }
+  void potential_step(const Point& point, const std::vector<double>& y, std::vector<double>& step) {
+    scaled(y);
+    step.resize(y.size());
+    landscape_.potential_change(point.averages, direction_, step);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      step[i] = point.residual[i] - landscape_.inverse_temperature() * step[i];
+  }
+  static void add(double factor, const std::vector<double>& x, std::vector<double>& to) {
+    for (std::size_t i = 0; i < x.size(); ++i) to[i] += factor * x[i];
+  }
+  static double dot(const std::vector<double>& a, const std::vector<double>& b) {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+  void project(std::vector<double>& x) const {
+    const double along = dot(root_, x);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] -= along * root_[i];
+  }
+  /// direction_ = the change of the averages that y stands for.
+  void scaled(const std::vector<double>& y) {
+    direction_.resize(y.size());
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      direction_[i] = root_[i] > 0.0 ? root_[i] * y[i] / landscape_.volumes()[i] : 0.0;
+    }
+  }
+  void product(const Point& point, const std::vector<double>& x, std::vector<double>& out) {
+    const double beta = landscape_.inverse_temperature();
+    scaled(x);
+    landscape_.potential_change(point.averages, direction_, out);
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] *= beta * root_[i];
+    project(out);
+    for (std::size_t i = 0; i < x.size(); ++i) out[i] += x[i];
+  }
+
+  const Landscape& landscape_;
+  std::vector<double> root_, direction_;
 };
 
 /// Differences of the last iterates and of their residuals.
@@ -129,23 +238,41 @@ std::vector<double> accelerated(const Point& point, const std::deque<Difference>
   return next;
 }
 
-Result solved(const MeanField& field, const Density& start, const Options& options, const GridFunctional* extra) {
-  expects(start.averages.size() == field.grid().cell_count(), "the start lives on the grid of the field");
-  const double beta = field.model().inverse_temperature;
-  expects(std::isfinite(beta), "a finite inverse temperature");
-  Map map(field, extra);
-  const std::vector<double>& volumes = map.volumes();
+constexpr int patience = 20;  ///< iterations in which mixing must gain a digit
+
+}  // namespace
+
+Result solve(const Landscape& landscape, const Density& start, const Options& options) {
+  expects(start.averages.size() == landscape.size(), "the start lives on the grid of the field");
+  if (!std::isfinite(landscape.inverse_temperature())) return at_zero_temperature(landscape, start, options);
+  const double beta = landscape.inverse_temperature();
+  Map map(landscape);
+  NewtonStep newton_step(landscape);
+  const std::vector<double>& volumes = landscape.volumes();
   const std::size_t size = start.averages.size();
 
   Point point, trial;
   point.phi.resize(size);
-  map.effective_potential(start.averages, point.phi);
+  // The potential that defines the start itself, so that F only falls from there; one with empty cells has
+  // none.
+  bool positive = true;
+  for (std::size_t i = 0; i < size; ++i)
+    positive = positive && (volumes[i] == 0.0 || start.averages[i] > 0.0);
+  if (positive) {
+    for (std::size_t i = 0; i < size; ++i)
+      point.phi[i] = volumes[i] > 0.0 ? -std::log(start.averages[i]) / beta : 0.0;
+  } else {
+    landscape.effective_potential(start.averages, point.phi);
+  }
   map.evaluate(point);
   std::deque<Difference> history;
   double damping = 1.0;
+  bool use_newton = false;       // once mixing has become slow
+  double mark = point.distance;  // residual at the last check of its speed
+  std::vector<double> step;
 
   Result result;
-  result.density.grid = field.grid();
+  result.density.grid = landscape.grid();
   result.status = RunStatus::NotConverged;
   int iteration = 0;
   for (; iteration < options.iterations; ++iteration) {
@@ -168,7 +295,32 @@ Result solved(const MeanField& field, const Density& start, const Options& optio
         1e-13 * (1.0 + std::abs(point.energy.potential_energy) + std::abs(point.energy.interaction_energy) +
                  std::abs(point.energy.entropy / beta));
     bool accepted = false;
-    if (!history.empty()) {
+    if (options.target == Target::NearestState) {
+      newton_step.to_nearest(point, std::clamp(point.distance, 1e-8, 1e-2), step);
+      trial.phi.resize(size);
+      for (double length = 1.0; !accepted && length > 1e-4; length *= 0.5) {
+        for (std::size_t i = 0; i < size; ++i) trial.phi[i] = point.phi[i] + length * step[i];
+        map.evaluate(trial);
+        accepted = trial.distance < (1.0 - 0.1 * length) * point.distance;
+      }
+      if (!accepted) break;
+      std::swap(point, trial);
+      continue;
+    }
+    if (iteration % patience == patience - 1) {
+      use_newton = use_newton || point.distance > 0.1 * mark;
+      mark = point.distance;
+    }
+    if (use_newton) {
+      const double slope = newton_step.descending(point, std::clamp(point.distance, 1e-6, 0.1), step);
+      trial.phi.resize(size);
+      for (double length = 1.0; !accepted && length > 1e-3; length *= 0.5) {
+        for (std::size_t i = 0; i < size; ++i) trial.phi[i] = point.phi[i] + length * step[i];
+        map.evaluate(trial);
+        accepted = trial.energy.free_energy <= highest_energy + 1e-4 * length * slope;
+      }
+      history.clear();
+    } else if (!history.empty()) {
       trial.phi = accelerated(point, history, volumes);
       map.evaluate(trial);
       accepted = trial.energy.free_energy <= highest_energy && trial.distance < 2.0 * point.distance;
@@ -200,7 +352,7 @@ Result solved(const MeanField& field, const Density& start, const Options& optio
   result.iterations = iteration;
   CompensatedSum sum;
   std::vector<double> potential(size);
-  map.effective_potential(point.averages, potential);
+  landscape.effective_potential(point.averages, potential);
   for (std::size_t i = 0; i < size; ++i) {
     if (point.averages[i] > 0.0) {
       sum.add((potential[i] + std::log(point.averages[i]) / beta) * point.averages[i] * volumes[i]);
@@ -210,14 +362,13 @@ Result solved(const MeanField& field, const Density& start, const Options& optio
   return result;
 }
 
-}  // namespace
-
 Result solve(const MeanField& field, const Density& start, const Options& options) {
-  return solved(field, start, options, nullptr);
+  return solve(Landscape(field), start, options);
 }
 
-Result solve(const MeanField& field, const Density& start, const Options& options, const GridFunctional& extra) {
-  return solved(field, start, options, &extra);
+Result solve(const MeanField& field, const Density& start, const Options& options,
+             const GridFunctional& extra) {
+  return solve(Landscape(field, &extra), start, options);
 }
 
 }  // namespace rieszflow::stationary
