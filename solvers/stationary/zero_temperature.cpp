@@ -179,7 +179,9 @@ class Minimisation {
 
 Result at_zero_temperature(const Landscape& landscape, const Density& start, const Options& options) {
   const Minimisation minimisation(landscape);
-  Result result{.status = RunStatus::NotConverged, .density = {.grid = landscape.grid(), .averages = {}}};
+  Result result;
+  result.status = RunStatus::NotConverged;
+  result.density.grid = landscape.grid();
   Point point{.averages = start.averages, .potential = {}, .energy = {}};
   minimisation.evaluate(point);
   const auto reached = [&] {
