@@ -118,6 +118,15 @@ std::string table(const std::vector<std::string>& head, const std::vector<std::v
   return text + "</tbody>\n</table></div>\n";
 }
 
+std::string image(std::string_view svg, std::string_view alternative, std::string_view caption, int width,
+                  int height) {
+  return fmt::format(
+      "<figure><img alt=\"{}\" width=\"{}\" height=\"{}\" src=\"data:image/svg+xml;base64,{}\" "
+      "/>{}</figure>\n",
+      escaped(alternative), width, height, base64(svg),
+      caption.empty() ? "" : "<figcaption>" + escaped(caption) + "</figcaption>");
+}
+
 std::string figures(const std::vector<Section>& sections, const std::filesystem::path& folder) {
   std::string text;
   try {
@@ -128,13 +137,10 @@ std::string figures(const std::vector<Section>& sections, const std::filesystem:
       for (const CaptionedFigure& figure : section.figures) {
         const std::string svg = plot::svg(figure.figure);
         io::write_text(folder / (figure.name + ".svg"), svg);
-        text += fmt::format(
-            "<figure><img alt=\"{}\" width=\"{}\" height=\"{}\" src=\"data:image/svg+xml;base64,{}\" />",
-            escaped(fmt::format("{}: {} over {}", figure.figure.title, figure.figure.y.label,
-                                figure.figure.x.label)),
-            figure.figure.width, figure.figure.height, base64(svg));
-        if (!figure.caption.empty()) text += "<figcaption>" + escaped(figure.caption) + "</figcaption>";
-        text += "</figure>\n";
+        text += image(
+            svg,
+            fmt::format("{}: {} over {}", figure.figure.title, figure.figure.y.label, figure.figure.x.label),
+            figure.caption, figure.figure.width, figure.figure.height);
       }
       text += "</div>\n";
     }

@@ -20,6 +20,9 @@ std::string escaped(std::string_view text);
 std::string with_minus(std::string text);
 /// Head and rows of HTML cells; all columns but the first are numbers.
 std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);
+/// One SVG document as a figure that is part of the page; texts are plain.
+std::string image(std::string_view svg, std::string_view alternative, std::string_view caption, int width,
+                  int height);
 /// The figures of all sections: files in `folder`, which exists, and the same embedded in the page. Without
 /// gnuplot a sentence in their place.
 std::string figures(const std::vector<Section>& sections, const std::filesystem::path& folder);

@@ -20,6 +20,7 @@ Command info_command(CLI::App& program);
 Command defaults_command(CLI::App& program);
 Command list_command(CLI::App& program);
 Command study_command(CLI::App& program);
+Command verify_command(CLI::App& program);
 
 /// "rieszflow run a.toml --out 'b c'": quoted for a shell, kept with the results.
 std::string command_line();

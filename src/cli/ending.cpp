@@ -40,16 +40,17 @@ std::map<std::string, std::string> provenance() {
 }
 
 int conclude(Console& console, const std::string& command, const std::filesystem::path& folder,
-             RunStatus status, const std::string& message, const std::string& summary) {
+             RunStatus status, const std::string& message, const std::string& summary,
+             int code_when_completed) {
   using Json = nlohmann::ordered_json;
-  const int code = exit_code(status);
+  const int code = status == RunStatus::Completed ? code_when_completed : exit_code(status);
   Json result{
       {"event", "result"}, {"status", name(status)}, {"exit_code", code}, {"directory", folder.string()}};
   if (!message.empty()) result["message"] = message;
   const Json parsed = Json::parse(summary, nullptr, false);
   result["summary"] = parsed.is_discarded() ? Json() : parsed;
   console.event(result);
-  if (code == done) {
+  if (code == done || code == verdict_failed) {
     console.say(fmt::format("{}: {}", name(status), (folder / "report.html").string()));
   } else {
     console.complain(fmt::format("rieszflow: {}{}{}", name(status), message.empty() ? "" : ": ", message));

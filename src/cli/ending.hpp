@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/console.hpp"
+#include "cli/exit_code.hpp"
 #include "experiments/side_by_side.hpp"
 
 namespace rieszflow::cli {
@@ -12,8 +13,9 @@ namespace rieszflow::cli {
 std::map<std::string, std::string> provenance();
 
 /// Says how a command with a result folder ended, as JSON and for people: where its results are, and how to
-/// go on after an interruption. Returns the exit code.
+/// go on after an interruption. Returns the exit code: `code_when_completed` where nothing stopped it.
 int conclude(Console& console, const std::string& command, const std::filesystem::path& folder,
-             RunStatus status, const std::string& message, const std::string& summary);
+             RunStatus status, const std::string& message, const std::string& summary,
+             int code_when_completed = done);
 
 }  // namespace rieszflow::cli

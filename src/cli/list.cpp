@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "experiments/catalogue.hpp"
 #include "experiments/learning_config.hpp"
+#include "experiments/verify.hpp"
 
 namespace rieszflow::cli {
 
@@ -20,6 +21,11 @@ Command list_command(CLI::App& program) {
             fmt::print("\nmethods of learn\n");
             for (const learning::Method method : learning::methods())
               fmt::print("  {:<22} {}\n", learning::name(method), learning::meaning(method));
+            for (const verify::Chapter& chapter : verify::catalogue()) {
+              fmt::print("\nclaims of verify: {}\n", chapter.title);
+              for (const verify::Claim& claim : chapter.claims)
+                fmt::print("  {:<24} {}\n", claim.name, claim.claim);
+            }
             return done;
           }};
 }
