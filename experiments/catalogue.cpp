@@ -4,6 +4,7 @@
 
 #include "experiments/convergence.hpp"
 #include "experiments/learning_config.hpp"
+#include "experiments/verify_config.hpp"
 #include "features/feature_map.hpp"
 
 namespace rieszflow::catalogue {
@@ -323,9 +324,9 @@ config::Variant large_deviations() {
                                  {"umbrella", "harmonic windows, reweighted; rates of any shape"},
                                  {"splitting", "adaptive multilevel splitting; any statistic"}}},
                     std::string("auto"), "", "how the probability is measured"),
-          defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{8}, "",
+          defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{32}, "",
                     "independent repetitions: the standard error"),
-          defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{5000}, "",
+          defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{2000}, "",
                     "Monte Carlo sweeps per window and replicate"),
           defaulted("walkers", Integer{.lower = 10, .upper = 10'000'000}, std::int64_t{1000}, "",
                     "of splitting, per replicate"),
@@ -496,7 +497,7 @@ Schema study_sample(std::string_view type) {
 }
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{{"run", run()}, {"study", study()}, {"learn", learn()}};
+  static const std::vector<Command> all{{"run", run()}, {"study", study()}, {"verify", verify()}, {"learn", learn()}};
   return all;
 }
 

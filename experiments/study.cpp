@@ -115,9 +115,10 @@ large_deviations::Question large_deviations_of(Document& document, Table& table,
     if (method == rare_event::name(known)) question.method = known;
   }
   const bool linear = question.statistic.kind != large_deviations::StatisticChoice::Kind::Largest;
-  if (!linear && (method == "tilt" || method == "umbrella")) {
-    table.problem("method", fmt::format("is \"{}\", which biases a smooth statistic: must be \"auto\" | "
-                                        "\"direct\" | \"splitting\" for the largest value",
+  if (!linear && question.side != large_deviations::Side::Below &&
+      (method == "tilt" || method == "umbrella")) {
+    table.problem("method", fmt::format("is \"{}\", which biases a mean: must be \"auto\" | "
+                                        "\"direct\" | \"splitting\" for the largest value above a level",
                                         method));
   }
   if (request.seed) table.fill("seed", *request.seed);

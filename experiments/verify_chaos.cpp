@@ -102,7 +102,8 @@ Finding discrepancy_rate(const Effort& effort) {
   plot::Markers measured{.x = {}, .y = {}, .error = {}, .label = "measured"};
   plot::Curve exact{.x = {}, .y = {}, .label = "exact", .ink = plot::Ink::Black};
   for (const std::size_t count : {10U, 40U, 160U, 640U}) {
-    points.push_back({static_cast<double>(count), measured_discrepancy(count, effort.of(8000, 1000), effort)});
+    points.push_back(
+        {static_cast<double>(count), measured_discrepancy(count, effort.of(8000, 1000), effort)});
     measured.x.push_back(points.back().scale);
     measured.y.push_back(points.back().error.value);
     measured.error.push_back(points.back().error.standard_error);

@@ -39,14 +39,6 @@ Key only(Presence presence, std::string claim) {
           "",       "names of the claims that are tried; absent: all; `rieszflow list` prints them"};
 }
 
-std::vector<std::string> claim_names() {
-  std::vector<std::string> names;
-  for (const verify::Chapter& chapter : verify::catalogue()) {
-    for (const verify::Claim& claim : chapter.claims) names.push_back(claim.name);
-  }
-  return names;
-}
-
 }  // namespace
 
 namespace catalogue {
@@ -54,6 +46,14 @@ namespace catalogue {
 const config::Schema& verify() {
   static const config::Schema schema = schema_with(only(Presence::Optional, "interval_density"));
   return schema;
+}
+
+std::vector<std::string> claim_names() {
+  std::vector<std::string> names;
+  for (const verify::Chapter& chapter : verify::catalogue()) {
+    for (const verify::Claim& claim : chapter.claims) names.push_back(claim.name);
+  }
+  return names;
 }
 
 std::string verify_sample(const std::string& claim) {
@@ -77,7 +77,7 @@ Assembly assemble(const Request& request) {
                          .only = table->has("only") ? table->texts("only") : std::vector<std::string>{},
                          .seed = static_cast<std::uint64_t>(table->integer("seed")),
                          .threads = request.threads};
-    const std::vector<std::string> names = claim_names();
+    const std::vector<std::string> names = catalogue::claim_names();
     for (const std::string& name : assembly.question.only) {
       if (std::find(names.begin(), names.end(), name) == names.end())
         table->problem(

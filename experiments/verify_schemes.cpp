@@ -64,8 +64,8 @@ Finding wall_atom(const Effort& effort) {
   const Model model{
       .domain = Box{{-1.0}, {1.0}}, .potentials = {}, .interactions = {}, .inverse_temperature = beta};
   return by_chance(
-      langevin_mean(model, 50, effort.of(400, 100), {.scheme = Scheme::Projected, .timestep = 0.01}, 4.0, 44.0,
-                    0.2, particle_mean([](double x) { return x == 1.0 ? 1.0 : 0.0; }), effort),
+      langevin_mean(model, 50, effort.of(400, 100), {.scheme = Scheme::Projected, .timestep = 0.01}, 4.0,
+                    44.0, 0.2, particle_mean([](double x) { return x == 1.0 ? 1.0 : 0.0; }), effort),
       0.033409);
 }
 

@@ -231,6 +231,16 @@ TailProbability by_splitting(TailProbability result, const Model& model, std::si
   return result;
 }
 
+/// "All particles inside {f < upper}" as a linear statistic: the fraction that is not is zero.
+Statistic fraction_outside(const Statistic& largest, double upper) {
+  return mean_of("fraction with " + largest.name + " outside",
+                 [components = largest.components, upper](std::span<const double> point) {
+                   double f = 0.0;
+                   components(point, {&f, 1});
+                   return f < upper ? 0.0 : 1.0;
+                 });
+}
+
 struct Seconds {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   double value() const {
@@ -245,6 +255,12 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
   expects(event.lower < event.upper, "an event that is not empty");
   const Seconds seconds;
   const bool named = method.has_value();
+  if (statistic.kind == Statistic::Kind::Largest && method != Method::Splitting &&
+      event.lower == -std::numeric_limits<double>::infinity()) {
+    const Statistic fraction = fraction_outside(statistic, event.upper);
+    return solved(model, particle_count, fraction, {.upper = 0.5 / static_cast<double>(particle_count)},
+                  options, method);
+  }
   TailProbability result;
   if (!method && statistic.kind != Statistic::Kind::Mean) method = Method::Splitting;
   if (method == Method::Splitting) {

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "experiments/catalogue.hpp"
+#include "experiments/verify_config.hpp"
 
 namespace rieszflow::cli {
 
@@ -17,15 +21,29 @@ Command defaults_command(CLI::App& program) {
       ->check(CLI::IsMember(names))
       ->type_name("COMMAND");
   auto type = std::make_shared<std::string>();
-  command->add_option("name", *type, "type of the study (default: the first)")
-      ->check(CLI::IsMember(catalogue::study_types()))
+  command
+      ->add_option("name", *type,
+                   "type of the study (default: the first), or the claim that verify tries (default: all)")
       ->type_name("NAME");
   command->footer(
       "Example:\n  rieszflow defaults run > mine.toml && rieszflow run mine.toml\n"
-      "  rieszflow defaults study particle_number > mine.toml");
+      "  rieszflow defaults study particle_number > mine.toml\n"
+      "  rieszflow defaults verify interval_density > mine.toml");
   return {command, [name, type]() -> int {
-            if (!type->empty() && *name != "study")
-              throw UsageError("only the command \"study\" has configs with a name");
+            if (!type->empty()) {
+              const std::vector<std::string> known = *name == "study"    ? catalogue::study_types()
+                                                     : *name == "verify" ? catalogue::claim_names()
+                                                                         : std::vector<std::string>{};
+              if (known.empty())
+                throw UsageError("only the commands \"study\" and \"verify\" have configs with a name");
+              if (std::find(known.begin(), known.end(), *type) == known.end())
+                throw UsageError(fmt::format("{} has no \"{}\", must be one of: {}", *name, *type,
+                                             fmt::join(known, ", ")));
+            }
+            if (*name == "verify") {
+              fmt::print("{}", catalogue::verify_sample(*type));
+              return done;
+            }
             if (*name == "study") {
               const std::string chosen = type->empty() ? catalogue::study_types().front() : *type;
               fmt::print("{}", config::sample_config(catalogue::study_sample(chosen), {{"study", chosen}}));

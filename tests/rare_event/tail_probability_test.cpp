@@ -80,9 +80,14 @@ TEST(TailProbability, OfAllParticlesInsideASmallerIntervalIsAPowerOfItsSize) {
   const Statistic largest = largest_of("max |x|", [](std::span<const double> x) { return std::abs(x[0]); });
   const TailProbability measured =
       tail_probability(test::log_gas(beta), count, largest, {.upper = r},
-                       {.replicates = 8, .walkers = 300, .seed = 2, .threads = 2});
+                       {.replicates = 8, .walkers = 300, .seed = 2, .threads = 2}, Method::Splitting);
   EXPECT_EQ(measured.method, Method::Splitting);
-  expect_log_probability(measured, (count + 0.5 * beta * (count - 1.0)) * std::log(r));
+  const double exact = (count + 0.5 * beta * (count - 1.0)) * std::log(r);
+  expect_log_probability(measured, exact);
+  // The same as a linear event: the fraction outside is zero.
+  const TailProbability tilted = tail_probability(test::log_gas(beta), count, largest, {.upper = r}, quick);
+  EXPECT_EQ(tilted.method, Method::Tilt);
+  expect_log_probability(tilted, exact);
 }
 
 TEST(TailProbability, OfACommonEventIsCountedDirectly) {
