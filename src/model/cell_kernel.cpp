@@ -71,15 +71,28 @@ struct GradedKernel {
   }
 };
 
-/// Hat averages of one kernel on one grid.
+/// The Gauss rule of a weight around 0: the hat on [-1, 1], or 1 on [-1/2, 1/2].
+QuadratureRule gauss_weight(CellWeights kind, std::size_t points) {
+  if (kind == CellWeights::Galerkin) return gauss_hat(points);
+  QuadratureRule rule = gauss_legendre(points);
+  for (double& node : rule.nodes) node -= 0.5;
+  return rule;
+}
+
+/// Weighted averages of one kernel on one grid. The weight of an axis is linear on each half of its support:
+/// the hat 1 - |t|, |t| < 1, or the constant 1, |t| < 1/2.
 template <class Kernel>
-class HatAverage {
+class WeightedAverage {
  public:
-  HatAverage(const Kernel& kernel, std::span<const double> spacing)
-      : kernel_(kernel), dimension_(spacing.size()), legendre_(gauss_legendre(12)) {
+  WeightedAverage(const Kernel& kernel, std::span<const double> spacing, CellWeights kind)
+      : kernel_(kernel),
+        dimension_(spacing.size()),
+        reach_(kind == CellWeights::Galerkin ? 1.0 : 0.5),
+        decline_(kind == CellWeights::Galerkin ? 1.0 : 0.0),
+        legendre_(gauss_legendre(12)) {
     std::copy(spacing.begin(), spacing.end(), spacing_.begin());
     largest_ = *std::max_element(spacing.begin(), spacing.end());
-    for (std::size_t points = 2; points <= 16; ++points) hat_.push_back(gauss_hat(points));
+    for (std::size_t points = 2; points <= 16; ++points) rules_.push_back(gauss_weight(kind, points));
   }
 
   double operator()(std::span<const std::size_t> offset) const {
@@ -95,10 +108,11 @@ class HatAverage {
   double far(std::span<const std::size_t> offset, double ratio) const {
     // The nearest complex singularity of W along an axis is at `ratio` half-widths: the Gauss error falls as
     // (ratio + sqrt(ratio^2 + 1))^(-2 points).
-    const double decay = 2.0 * std::log10(ratio + std::sqrt(ratio * ratio - 1.0));
+    const double half_widths = ratio / reach_;
+    const double decay = 2.0 * std::log10(half_widths + std::sqrt(half_widths * half_widths - 1.0));
     const auto needed = static_cast<std::size_t>(std::ceil(14.5 / decay));
     const QuadratureRule& rule =
-        hat_[std::clamp(std::max(needed, kernel_.fewest_points), std::size_t{2}, std::size_t{16}) - 2];
+        rules_[std::clamp(std::max(needed, kernel_.fewest_points), std::size_t{2}, std::size_t{16}) - 2];
     const std::size_t points = rule.nodes.size();
     double sum = 0.0;
     const std::size_t outer_count = dimension_ == 3 ? points : 1, middle_count = dimension_ >= 2 ? points : 1;
@@ -121,22 +135,22 @@ class HatAverage {
     return sum;
   }
 
-  /// The hat is linear on each half of its support: 2^d boxes, the singularity at most in a corner.
+  /// 2^d boxes, the singularity at most in a corner of each.
   double near(std::span<const std::size_t> offset) const {
     double sum = 0.0;
     for (std::size_t octant = 0; octant < (std::size_t{1} << dimension_); ++octant) {
-      Point low{}, high{}, slope{}, value{};  // hat = value + slope y on the box, y = k + t
+      Point low{}, high{}, slope{}, value{};  // weight = value + slope y on the box, y = k + t
       bool touches = true;
       for (std::size_t i = 0; i < dimension_; ++i) {
         const double k = static_cast<double>(offset[i]);
         const bool right = ((octant >> i) & 1U) != 0U;
-        low[i] = right ? k : k - 1.0;
-        high[i] = low[i] + 1.0;
-        slope[i] = right ? -1.0 : 1.0;
+        low[i] = right ? k : k - reach_;
+        high[i] = low[i] + reach_;
+        slope[i] = right ? -decline_ : decline_;
         value[i] = 1.0 - slope[i] * k;
         if (low[i] < 0.0) {  // W is even: mirror to the positive side
           low[i] = 0.0;
-          high[i] = 1.0;
+          high[i] = reach_;
           slope[i] = -slope[i];
         }
         touches = touches && low[i] == 0.0;
@@ -191,14 +205,15 @@ class HatAverage {
     return sum;
   }
 
-  /// Unit box with the singularity in its corner: pyramids y = u v, v on the face v_axis = 1 (Duffy).
+  /// Box of edge `reach` with the singularity in its corner: pyramids y = u v, v on the face v_axis = reach
+  /// (Duffy).
   double corner(const Point& value, const Point& slope) const {
     double sum = 0.0;
     for (std::size_t axis = 0; axis < dimension_; ++axis) {
       Point low{}, high{};
       for (std::size_t i = 0; i < dimension_; ++i) {
-        low[i] = i == axis ? 1.0 : 0.0;
-        high[i] = 1.0;
+        low[i] = i == axis ? reach_ : 0.0;
+        high[i] = reach_;
       }
       sum += face(low, high, axis, value, slope);
     }
@@ -229,12 +244,12 @@ class HatAverage {
       for (std::size_t m = 0; m <= dimension_; ++m) {
         if (coefficient[m] != 0.0) sum += coefficient[m] * kernel_.radial_moment(r2, dimension_ - 1 + m);
       }
-      return factor * sum;
+      return factor * reach_ * sum;  // the Jacobian of y = u v is u^(d-1) times v_apex
     }
     if (axis == apex_axis) {
-      v[axis] = 1.0;
-      return face_tensor(low, high, apex_axis, axis + 1, r2 + square(spacing_[axis]), factor, v, value,
-                         slope);
+      v[axis] = reach_;
+      return face_tensor(low, high, apex_axis, axis + 1, r2 + square(spacing_[axis] * reach_), factor, v,
+                         value, slope);
     }
     double sum = 0.0;
     const double edge = high[axis] - low[axis];
@@ -248,16 +263,18 @@ class HatAverage {
 
   const Kernel& kernel_;
   std::size_t dimension_;
+  double reach_;    ///< half width of the weight's support, in cells
+  double decline_;  ///< of the weight, per cell
   Point spacing_{};
   double largest_ = 0.0;
   QuadratureRule legendre_;
-  std::vector<QuadratureRule> hat_;
+  std::vector<QuadratureRule> rules_;  ///< of 2, 3, ... points
 };
 
 template <class Kernel>
-std::vector<double> hat_averages(const Kernel& kernel, std::span<const double> spacing,
-                                 std::span<const std::size_t> counts) {
-  const HatAverage<Kernel> average(kernel, spacing);
+std::vector<double> averages(const Kernel& kernel, std::span<const double> spacing,
+                             std::span<const std::size_t> counts, CellWeights kind) {
+  const WeightedAverage<Kernel> average(kernel, spacing, kind);
   std::size_t size = 1;
   for (const std::size_t count : counts) size *= count;
   std::vector<double> weights(size);
@@ -284,21 +301,22 @@ int halvings(double diameter, double scale) {
 
 /// Tensor of one-dimensional weights: a Gaussian factorises.
 std::vector<double> gaussian_weights(const GaussianInteraction& gaussian, std::span<const double> spacing,
-                                     std::span<const std::size_t> counts) {
+                                     std::span<const std::size_t> counts, CellWeights kind) {
   const QuadratureRule rule = gauss_legendre(12);
+  const bool hat = kind == CellWeights::Galerkin;
   std::vector<double> weights{gaussian.strength};
   for (std::size_t axis = 0; axis < counts.size(); ++axis) {
     const double h = spacing[axis] / gaussian.length;
     const auto panels = static_cast<std::size_t>(std::clamp(std::ceil(h), 1.0, 4096.0));
-    const double width = 1.0 / static_cast<double>(panels);
+    const double width = (hat ? 1.0 : 0.5) / static_cast<double>(panels);
     std::vector<double> line(counts[axis]);
     for (std::size_t k = 0; k < counts[axis]; ++k) {
       for (std::size_t panel = 0; panel < panels; ++panel) {
         for (std::size_t q = 0; q < rule.nodes.size(); ++q) {
           const double t = width * (static_cast<double>(panel) + rule.nodes[q]);
-          const double hat = width * rule.weights[q] * (1.0 - t);
+          const double weight = width * rule.weights[q] * (hat ? 1.0 - t : 1.0);
           const double right = h * (static_cast<double>(k) + t), left = h * (static_cast<double>(k) - t);
-          line[k] += hat * (std::exp(-0.5 * right * right) + std::exp(-0.5 * left * left));
+          line[k] += weight * (std::exp(-0.5 * right * right) + std::exp(-0.5 * left * left));
         }
       }
     }
@@ -314,11 +332,11 @@ std::vector<double> gaussian_weights(const GaussianInteraction& gaussian, std::s
 
 }  // namespace
 
-std::vector<double> galerkin_weights(const Interaction& interaction, std::span<const double> spacing,
-                                     std::span<const std::size_t> counts) {
-  expects(is_radial(interaction), "Galerkin weights belong to radial interactions");
+std::vector<double> kernel_weights(const Interaction& interaction, std::span<const double> spacing,
+                                   std::span<const std::size_t> counts, CellWeights kind) {
+  expects(is_radial(interaction), "cell weights belong to radial interactions");
   expects(spacing.size() == counts.size() && !counts.empty() && counts.size() <= max_dimension,
-          "Galerkin weights in one, two or three dimensions");
+          "cell weights in one, two or three dimensions");
   double diameter = 0.0;
   for (const double h : spacing) diameter += h * h;
   diameter = std::sqrt(diameter);
@@ -326,8 +344,8 @@ std::vector<double> galerkin_weights(const Interaction& interaction, std::span<c
   const std::size_t fewest = dimension == 1 ? 8 : dimension == 2 ? 5 : 3;
 
   const auto graded = [&](auto function, double scale) {
-    return hat_averages(GradedKernel<decltype(function)>{function, halvings(diameter, scale), fewest},
-                        spacing, counts);
+    return averages(GradedKernel<decltype(function)>{function, halvings(diameter, scale), fewest}, spacing,
+                    counts, kind);
   };
   return std::visit(
       [&](const auto& w) -> std::vector<double> {
@@ -340,16 +358,16 @@ std::vector<double> galerkin_weights(const Interaction& interaction, std::span<c
                 [=](double r2) { return w.strength / w.exponent * std::pow(r2 + e2, -0.5 * w.exponent); },
                 w.softening);
           }
-          if (w.exponent == 1.0) return hat_averages(CoulombKernel{w.strength}, spacing, counts);
-          return hat_averages(RieszKernel{w.exponent, w.strength}, spacing, counts);
+          if (w.exponent == 1.0) return averages(CoulombKernel{w.strength}, spacing, counts, kind);
+          return averages(RieszKernel{w.exponent, w.strength}, spacing, counts, kind);
         } else if constexpr (std::is_same_v<W, LogarithmicInteraction>) {
           if (w.softening > 0.0) {
             const double e2 = w.softening * w.softening;
             return graded([=](double r2) { return -0.5 * w.strength * std::log(r2 + e2); }, w.softening);
           }
-          return hat_averages(LogarithmicKernel{w.strength}, spacing, counts);
+          return averages(LogarithmicKernel{w.strength}, spacing, counts, kind);
         } else if constexpr (std::is_same_v<W, GaussianInteraction>) {
-          return gaussian_weights(w, spacing, counts);
+          return gaussian_weights(w, spacing, counts, kind);
         } else if constexpr (std::is_same_v<W, MorseInteraction>) {
           return graded(
               [=](double r2) {
@@ -359,7 +377,7 @@ std::vector<double> galerkin_weights(const Interaction& interaction, std::span<c
               },
               std::min(w.repulsion_length, w.attraction_length));
         } else if constexpr (std::is_same_v<W, ExpressionInteraction>) {
-          return hat_averages(
+          return averages(
               [&] {
                 auto function = [&w](double r2) {
                   const double r = std::sqrt(r2);
@@ -368,7 +386,7 @@ std::vector<double> galerkin_weights(const Interaction& interaction, std::span<c
                 // An integrable singularity at r = 0 may hide in the text.
                 return GradedKernel<decltype(function)>{function, static_cast<int>(100 / dimension), fewest};
               }(),
-              spacing, counts);
+              spacing, counts, kind);
         } else if constexpr (std::is_same_v<W, QuadraticInteraction>) {
           return graded([=](double r2) { return 0.5 * w.strength * r2; }, diameter);
         } else {

@@ -124,6 +124,7 @@ struct MeanField::Implementation {
   std::optional<EvenConvolution> convolution;  ///< weights times cell volume
   double quadratic_strength = 0.0;
   double cosine_strength = 0.0;
+  int cells_averaged = 2;  ///< of a pair
   struct LowRankTerm {
     double strength;
     std::vector<double> function;  ///< (cell)
@@ -152,6 +153,7 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
   self.model = model;
   self.grid = grid;
   self.threads = std::max(1, options.threads);
+  self.cells_averaged = options.weights == CellWeights::Galerkin ? 2 : 1;
   const std::size_t dimension = grid.dimension(), size = grid.cell_count();
   expects(dimension >= 1 && dimension <= 3, "densities live in one, two or three dimensions");
   expects(rieszflow::dimension(model.domain) == dimension, "the grid has the dimension of the domain");
@@ -190,9 +192,9 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
       }
     } else {
       const auto* torus = std::get_if<Torus>(&model.domain);
-      const std::vector<double> term = torus != nullptr
-                                           ? periodic_galerkin_weights(*torus, interaction, grid.cells)
-                                           : galerkin_weights(interaction, spacing, offsets);
+      const std::vector<double> term =
+          torus != nullptr ? periodic_kernel_weights(*torus, interaction, grid.cells, options.weights)
+                           : kernel_weights(interaction, spacing, offsets, options.weights);
       weights.resize(term.size(), 0.0);
       for (std::size_t i = 0; i < term.size(); ++i) weights[i] += term[i] * self.cell_volume;
     }
@@ -214,7 +216,7 @@ std::span<const double> MeanField::external_potential() const { return implement
 std::span<const double> MeanField::volumes() const { return implementation_->volumes; }
 
 /// W = sum_a w(x_a - y_a): (W*rho)(x) = sum_a (w * rho_a)(x_a) with the marginals rho_a.
-/// Cell means: of |x - y|^2 it is |x_i - x_j|^2 + h^2/6, of cos(x - y) it is sinc(h/2)^2 cos(x_i - x_j).
+/// Each mean over a cell adds h^2/12 to |x_i - x_j|^2 and multiplies cos(x_i - x_j) by sinc(h/2).
 void MeanField::Implementation::add_through_marginals(std::span<const double> averages,
                                                       std::span<double> out) const {
   const std::size_t dimension = grid.dimension();
@@ -254,14 +256,14 @@ void MeanField::Implementation::add_through_marginals(std::span<const double> av
         sine.add(values[i] * std::sin(x));
       }
     }
-    const double sinc = std::sin(0.5 * h) / (0.5 * h);
+    const double variance = cells_averaged * h * h / 12.0;
+    const double sinc = std::pow(std::sin(0.5 * h) / (0.5 * h), cells_averaged);
     for (std::size_t i = 0; i < values.size(); ++i) {
       const double x = grid.center(axis, i) - middle;
       double potential = 0.5 * quadratic_strength *
-                         (zeroth.value() * (x * x + h * h / 6.0) - 2.0 * x * first.value() + second.value());
+                         (zeroth.value() * (x * x + variance) - 2.0 * x * first.value() + second.value());
       if (cosine_strength != 0.0) {
-        potential -=
-            cosine_strength * sinc * sinc * (std::cos(x) * cosine.value() + std::sin(x) * sine.value());
+        potential -= cosine_strength * sinc * (std::cos(x) * cosine.value() + std::sin(x) * sine.value());
       }
       values[i] = potential;
     }

@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "model/cell_kernel.hpp"
 #include "model/density.hpp"
 #include "model/model.hpp"
 
@@ -11,15 +12,17 @@ namespace rieszflow {
 /// The mean-field operator of a model on a grid: V and W*rho on cells, with the kernel's transform
 /// precomputed.
 ///
-/// (W*rho)_i = sum_j w_{i-j} rho_j |C_j| with Galerkin weights w = mean of W over both cells, so that the
-/// discrete energy is the exact energy of the piecewise constant density. theory.md (4), (5). Radial W: FFT
-/// convolution. Quadratic and cosine W are sums over the axes of functions of one coordinate: they act
-/// through the marginals, in closed form. Low-rank W: through its functions' cell averages. Functionals: by
-/// themselves. Bitwise the same in every run and for any number of threads.
+/// (W*rho)_i = sum_j w_{i-j} rho_j |C_j|, w = mean of W between cells (cell_kernel.hpp), by default over
+/// both, so that the discrete energy is the exact energy of the piecewise constant density. theory.md (4),
+/// (5). Radial W: FFT convolution. Quadratic and cosine W are sums over the axes of functions of one
+/// coordinate: they act through the marginals, in closed form. Low-rank W: through its functions' cell
+/// averages, with either weights. Functionals: by themselves. Bitwise the same in every run and for any
+/// number of threads.
 class MeanField {
  public:
   struct Options {
     int threads = 1;
+    CellWeights weights = CellWeights::Galerkin;
   };
   /// Every interaction must be legal on the domain (see `refusal`), the grid be one of the domain, d = 1,
   /// 2, 3.

@@ -593,7 +593,9 @@ double PeriodicKernel::value(std::span<const double> displacement) const {
   return add_force(displacement, {});
 }
 
-std::vector<double> PeriodicKernel::galerkin_corrections(std::span<const std::size_t> cells) const {
+std::vector<double> PeriodicKernel::correction_weights(std::span<const std::size_t> cells,
+                                                       CellWeights kind) const {
+  const bool hat = kind == CellWeights::Galerkin;
   const std::size_t d = dimension();
   expects(cells.size() == d && covers_ == Range::Cells, "one number of cells per axis, a kernel for cells");
   // tables[axis][offset][power]: mean of v^power over the pair of cells, by a rule that is exact for it.
@@ -607,11 +609,11 @@ std::vector<double> PeriodicKernel::galerkin_corrections(std::span<const std::si
     for (std::size_t offset = 0; offset <= n / 2; ++offset) {
       std::vector<double> row(size_[axis]);
       for (const double side : {-1.0, 1.0})
-        for (const auto& [t, weight] : legendre(0.0, 1.0, n < 8 ? 0.25 : 1.0)) {
+        for (const auto& [t, weight] : legendre(0.0, hat ? 1.0 : 0.5, n < 8 ? 0.25 : 1.0)) {
           const double ratio =
               (static_cast<double>(offset) + side * t) / static_cast<double>(n);  // z / range
           const double v = 2.0 * ratio * ratio - 1.0;
-          double power = weight * (1.0 - t);
+          double power = weight * (hat ? 1.0 - t : 1.0);
           for (double& mean : row) {
             mean += power;
             power *= v;
@@ -645,11 +647,11 @@ std::vector<double> PeriodicKernel::galerkin_corrections(std::span<const std::si
   return result;
 }
 
-std::vector<double> periodic_galerkin_weights(const Torus& torus, const Interaction& interaction,
-                                              std::span<const std::size_t> cells) {
+std::vector<double> periodic_kernel_weights(const Torus& torus, const Interaction& interaction,
+                                            std::span<const std::size_t> cells, CellWeights kind) {
   const PeriodicKernel kernel(torus, interaction, PeriodicKernel::Range::Cells);
   const std::size_t d = kernel.dimension();
-  std::vector<double> weights = kernel.galerkin_corrections(cells);
+  std::vector<double> weights = kernel.correction_weights(cells, kind);
   std::vector<double> spacing(d);
   std::vector<long> layers(d);  // images are shifts by whole grids
   std::vector<std::size_t> counts(d);
@@ -660,7 +662,7 @@ std::vector<double> periodic_galerkin_weights(const Torus& torus, const Interact
       layers[k] = std::max(layers[k], std::lround(kernel.images()[image] / period));
     counts[k] = static_cast<std::size_t>(layers[k]) * cells[k] + cells[k] / 2 + 1;
   }
-  const std::vector<double> free_space = galerkin_weights(interaction, spacing, counts);
+  const std::vector<double> free_space = kernel_weights(interaction, spacing, counts, kind);
   std::vector<std::size_t> offset(d);
   std::vector<long> image(d);
   for (double& weight : weights) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "domain/domain.hpp"
+#include "model/cell_kernel.hpp"
 #include "potentials/interaction.hpp"
 
 namespace rieszflow {
@@ -54,10 +55,9 @@ class PeriodicKernel {
   /// first.
   std::span<const double> images() const { return images_; }
 
-  /// Means of the correction over pairs of cells, integral correction(h (k + t)) prod (1 - |t_i|) dt, exact
-  /// for the polynomial; Range::Cells. cells: (dimension); result: offsets 0 .. cells/2 per axis, last axis
-  /// fastest.
-  std::vector<double> galerkin_corrections(std::span<const std::size_t> cells) const;
+  /// Means of the correction as cell_kernel.hpp defines them, exact for the polynomial; Range::Cells. cells:
+  /// (dimension); result: offsets 0 .. cells/2 per axis, last axis fastest.
+  std::vector<double> correction_weights(std::span<const std::size_t> cells, CellWeights kind) const;
 
  private:
   friend class PeriodicKernelFit;
@@ -73,10 +73,15 @@ class PeriodicKernel {
   std::vector<double> coefficients_;
 };
 
-/// Galerkin weights of W_L on a uniform grid of the torus (see cell_kernel.hpp): the exact free-space weights
-/// of the images plus the means of the correction. cells: (dimension); result: offsets 0 .. cells/2 per axis,
-/// last axis fastest; the other offsets follow from W_L(z) = W_L(-z).
-std::vector<double> periodic_galerkin_weights(const Torus& torus, const Interaction& interaction,
-                                              std::span<const std::size_t> cells);
+/// Weights of W_L on a uniform grid of the torus (see cell_kernel.hpp): the exact free-space weights of the
+/// images plus the means of the correction. cells: (dimension); result: offsets 0 .. cells/2 per axis, last
+/// axis fastest; the other offsets follow from W_L(z) = W_L(-z).
+std::vector<double> periodic_kernel_weights(const Torus& torus, const Interaction& interaction,
+                                            std::span<const std::size_t> cells, CellWeights kind);
+
+inline std::vector<double> periodic_galerkin_weights(const Torus& torus, const Interaction& interaction,
+                                                     std::span<const std::size_t> cells) {
+  return periodic_kernel_weights(torus, interaction, cells, CellWeights::Galerkin);
+}
 
 }  // namespace rieszflow
