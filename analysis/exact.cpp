@@ -816,6 +816,12 @@ double OrnsteinUhlenbeck::squared_path_distance(double time, std::size_t particl
   return 2.0 * coupling * coupling * (limit * twice(0.0) + excess * twice(2.0 * a)) /
          static_cast<double>(particles);
 }
+double OrnsteinUhlenbeck::marginal_entropy(double time, std::size_t marginal, std::size_t particles) const {
+  const double s = variance(time);
+  const double k_tau =
+      static_cast<double>(marginal) * (mean_variance(time) - s) / (s * static_cast<double>(particles));
+  return 0.5 * (k_tau - std::log1p(k_tau));
+}
 double OrnsteinUhlenbeck::stationary_marginal_entropy(std::size_t marginal, std::size_t particles) const {
   const double k_tau =
       static_cast<double>(marginal) * coupling / (stiffness * static_cast<double>(particles));

@@ -203,8 +203,10 @@ struct OrnsteinUhlenbeck {
   /// M) dt with M = mean of the copies minus mean(t), Var M = s/N; so with B = N E[e M], A = N E e^2:
   ///     B' = -(2 kappa + coupling) B + coupling s,   A' = -2 kappa A + 2 coupling B,   A(0) = B(0) = 0.
   double squared_path_distance(double time, std::size_t particles) const;
-  /// Relative entropy of k particles of N against rho^(x k) in the stationary law: (k tau - log(1+k tau))/2,
-  /// tau = coupling/(stiffness N): of order (k/N)^2.
+  /// Relative entropy of k particles of N against rho_t^(x k): (k tau - log(1+k tau))/2 with tau = (v-s)/(N
+  /// s), v and s as above, the covariance of two particles in units of s: of order (k/N)^2.
+  double marginal_entropy(double time, std::size_t marginal, std::size_t particles) const;
+  /// The same in the stationary law: tau = coupling/(stiffness N).
   double stationary_marginal_entropy(std::size_t marginal, std::size_t particles) const;
 };
 

@@ -157,6 +157,22 @@ RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options) {
   return result;
 }
 
+Estimate intercept(std::span<const double> x, std::span<const Estimate> y) {
+  expects(x.size() == y.size() && x.size() >= 2, "a line needs two points");
+  const auto count = static_cast<Eigen::Index>(x.size());
+  Eigen::MatrixXd design(count, 2);
+  Eigen::VectorXd values(count), weights(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Estimate& point = y[static_cast<std::size_t>(i)];
+    expects(point.standard_error > 0.0, "standard errors are positive");
+    design.row(i) << 1.0, x[static_cast<std::size_t>(i)];
+    values(i) = point.value;
+    weights(i) = 1.0 / (point.standard_error * point.standard_error);
+  }
+  const LeastSquares fit = least_squares(design, values, weights);
+  return {fit.coefficients(0), std::sqrt(fit.covariance(0, 0)), x.size()};
+}
+
 TailFit fit_tail(std::span<const TailPoint> points, TailModel model) {
   const bool free = !model.log_coefficient.has_value();
   const Eigen::Index columns = 2 + (free ? 1 : 0) + (model.inverse_term ? 1 : 0);

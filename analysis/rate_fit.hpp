@@ -54,6 +54,10 @@ struct RateFit {
 /// 0.2 between the ends. At least two points with different scales and positive errors.
 RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options = {});
 
+/// Value at x = 0 of the straight line through (x, y), weights 1 / standard error^2: what a first-order
+/// expansion says about its limit. Two different x at least; all standard errors positive.
+Estimate intercept(std::span<const double> x, std::span<const Estimate> y);
+
 /// One measured probability of a large deviation.
 struct TailPoint {
   double size = 0.0;         ///< N at fixed beta, or beta N

@@ -377,6 +377,18 @@ config::Variant convergence(std::string name, std::string meaning, Key values) {
       }};
 }
 
+Key counts(Numbers sample) {
+  return required("values", List{Number::positive(), 1}, std::move(sample), "",
+                  "N, in place of particles.count");
+}
+Key averaged() {
+  return optional("average_from", Number::non_negative(), 1.0, "time",
+                  "averages are over the outputs from here on; absent: after a fifth of the run");
+}
+Key linear_function(std::string sample) {
+  return required("function", Text{}, std::move(sample), "", "f, as text in the coordinates");
+}
+
 Section study_section() {
   return {
       .path = "study",
@@ -398,6 +410,27 @@ Section study_section() {
           convergence("grid", "order of the density in the cell width",
                       required("values", List{Number::positive(), 2}, Numbers{32.0, 64.0, 128.0, 256.0}, "",
                                "cells per axis, in place of density.cells")),
+          {"chaos",
+           "N particles against independent mean-field copies with the same noise: rates in N",
+           {counts({10.0, 20.0, 40.0, 80.0}),
+            optional(
+                "length", Number::positive(), 1.0, "length",
+                "of the Gaussian kernel; absent: root mean square distance of two points of the density")}},
+          {"identities",
+           "contact theorem and Schwinger-Dyson: exact at every N, zero within noise for an unbiased sampler",
+           {counts({10.0, 40.0}), averaged()}},
+          {"boundary",
+           "bias of an average by timestep: projected 1/2 with its constant, reflected 1, mala none",
+           {required("values", List{Number::positive(), 2}, Numbers{0.04, 0.02, 0.01}, "time",
+                     "in place of particles.timestep"),
+            linear_function("x"), averaged()}},
+          {"fluctuations",
+           "N times the variance of a linear statistic against the inverse Hessian of F on a grid",
+           {counts({10.0, 20.0, 40.0}), linear_function("x"), averaged(),
+            optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400},
+                     "", "grid of the limit; absent: 400 in d = 1, 32 per axis in d = 2, 10 in d = 3"),
+            optional("exact", Number::any(), 0.15, "", "the limit in closed form, where it is known")}},
+
       }};
 }
 
@@ -481,19 +514,25 @@ std::vector<std::string> study_types() {
   return names;
 }
 
-Schema study_sample(std::string_view type) {
-  Schema schema{top(), model(), domain(), potential(), interaction()};
+std::string study_sample(const std::string& type) {
+  const bool sampled = type == "identities" || type == "fluctuations" || type == "boundary";
+  const bool by_count =
+      type == "particle_number" || type == "chaos" || type == "identities" || type == "fluctuations";
+  Schema schema{top(), model(), domain(), potential()};
+  if (type != "boundary") schema.push_back(interaction());
   if (type != "large_deviations") {
     schema.insert(schema.end(), {initial(), initial_components(), time()});
     if (type != "grid")
-      schema.push_back(type == "particle_number" ? swept(particles(), {"count"})
-                       : type == "timestep"      ? swept(particles(), {"timestep"})
-                                                 : particles());
-    schema.push_back(type == "grid" ? swept(density(), {"cells"}) : density());
+      schema.push_back(by_count                                   ? swept(particles(), {"count"})
+                       : type == "timestep" || type == "boundary" ? swept(particles(), {"timestep"})
+                                                                  : particles());
+    if (!sampled) schema.push_back(type == "grid" ? swept(density(), {"cells"}) : density());
   }
   schema.push_back(study_section());
   if (type == "large_deviations") schema.push_back(study_statistic());
-  return schema;
+  std::vector<config::Sample> samples{{"study", type}};
+  if (type == "chaos") samples.push_back({"model.interaction", "gaussian"});  // it needs a bounded one
+  return config::sample_config(schema, samples);
 }
 
 const std::vector<Command>& commands() {

@@ -1,6 +1,5 @@
 #pragma once
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "config/schema.hpp"
@@ -15,9 +14,9 @@ const config::Schema& run();
 /// question.
 const config::Schema& study();
 
-/// Types of [study], and the sections that one of them reads, as a sample config needs them.
+/// Types of [study], and a complete commented config of one of them, with the sections that it reads.
 std::vector<std::string> study_types();
-config::Schema study_sample(std::string_view type);
+std::string study_sample(const std::string& type);
 
 /// A command that takes a config.
 struct Command {

@@ -319,42 +319,9 @@ Measured measure_density(const Question& question, const side_by_side::Question&
 
 // ---- the model whose errors are known ----
 
-std::optional<exact::OrnsteinUhlenbeck> gaussian_model(const side_by_side::Question& base) {
-  const Model& model = base.model;
-  const auto* law = std::get_if<GaussianLaw>(&base.initial);
-  if (dimension(model.domain) != 1 || law == nullptr || !model.functionals.empty() ||
-      model.potentials.size() != 1 || model.interactions.size() > 1 || std::isinf(model.inverse_temperature))
-    return std::nullopt;
-  const auto* potential = std::get_if<QuadraticPotential>(&model.potentials[0]);
-  if (potential == nullptr || !(potential->stiffness > 0.0) ||
-      (!potential->center.empty() && potential->center[0] != 0.0))
-    return std::nullopt;
-  double coupling = 0.0;
-  if (!model.interactions.empty()) {
-    const auto* interaction = std::get_if<QuadraticInteraction>(&model.interactions[0]);
-    if (interaction == nullptr) return std::nullopt;
-    coupling = interaction->strength;
-  }
-  const exact::OrnsteinUhlenbeck exact{
-      .stiffness = potential->stiffness,
-      .coupling = coupling,
-      .beta = model.inverse_temperature,
-      .initial_mean = law->mean[0],
-      .initial_variance = law->standard_deviation[0] * law->standard_deviation[0]};
-  // Walls must be out of reach of the widest law on the way.
-  if (const auto* box = std::get_if<Box>(&model.domain)) {
-    const double deviation = std::sqrt(std::max({exact.initial_variance, exact.mean_variance(1e9)}));
-    const double reach = std::abs(exact.initial_mean) + 6.0 * deviation;
-    if (-box->lower[0] < reach || box->upper[0] < reach) return std::nullopt;
-  } else if (!std::holds_alternative<WholeSpace>(model.domain)) {
-    return std::nullopt;
-  }
-  return exact;
-}
-
 /// The error itself in closed form, NaN where it is not known.
 double exact_error(const Question& question, const side_by_side::Question& base) {
-  const auto exact = gaussian_model(base);
+  const auto exact = gaussian_model(base.model, base.initial);
   if (!exact || !base.particles || question.average_from || question.reference != Reference::Density)
     return not_a_number;
   const std::size_t n = base.particles->count;
@@ -483,6 +450,38 @@ const std::vector<QuantityName>& quantity_names() {
       {Quantity::ReplicaEntropy, "replica_entropy", "nearest-neighbour entropy of each replica alone",
        false}};
   return names;
+}
+
+std::optional<exact::OrnsteinUhlenbeck> gaussian_model(const Model& model, const InitialLaw& initial) {
+  const auto* law = std::get_if<GaussianLaw>(&initial);
+  if (dimension(model.domain) != 1 || law == nullptr || !model.functionals.empty() ||
+      model.potentials.size() != 1 || model.interactions.size() > 1 || std::isinf(model.inverse_temperature))
+    return std::nullopt;
+  const auto* potential = std::get_if<QuadraticPotential>(&model.potentials[0]);
+  if (potential == nullptr || !(potential->stiffness > 0.0) ||
+      (!potential->center.empty() && potential->center[0] != 0.0))
+    return std::nullopt;
+  double coupling = 0.0;
+  if (!model.interactions.empty()) {
+    const auto* interaction = std::get_if<QuadraticInteraction>(&model.interactions[0]);
+    if (interaction == nullptr) return std::nullopt;
+    coupling = interaction->strength;
+  }
+  const exact::OrnsteinUhlenbeck exact{
+      .stiffness = potential->stiffness,
+      .coupling = coupling,
+      .beta = model.inverse_temperature,
+      .initial_mean = law->mean[0],
+      .initial_variance = law->standard_deviation[0] * law->standard_deviation[0]};
+  // Walls must be out of reach of the widest law on the way.
+  if (const auto* box = std::get_if<Box>(&model.domain)) {
+    const double deviation = std::sqrt(std::max({exact.initial_variance, exact.mean_variance(1e9)}));
+    const double reach = std::abs(exact.initial_mean) + 6.0 * deviation;
+    if (-box->lower[0] < reach || box->upper[0] < reach) return std::nullopt;
+  } else if (!std::holds_alternative<WholeSpace>(model.domain)) {
+    return std::nullopt;
+  }
+  return exact;
 }
 
 std::pair<double, std::string> theoretical_exponent(const Question& question) {
@@ -622,19 +621,20 @@ sweep::Study study(const Question& question) {
     study.units.push_back(std::move(unit));
   }
   if (question.reference == Reference::Refinement) {
-    study.conclude = [](std::vector<Json>& rows, Json& summary, std::vector<report::CaptionedFigure>&) {
+    study.conclude = [](std::vector<Json>& rows, Json& summary) -> sweep::Conclusion {
       take_differences(rows);
       std::vector<RefinedValue> values;
       for (const Json& row : rows) {
         if (row.contains("measured")) values.push_back({row.at("scale"), row.at("measured")});
       }
-      if (values.size() < 3) return;
+      if (values.size() < 3) return {};
       const Extrapolation limit = extrapolated(values);
       const bool converging = limit.kind == Extrapolation::Kind::Converging;
       summary["extrapolation"] = {
           {"limit", limit.limit},
           {"error", std::isfinite(limit.limit_error) ? Json(limit.limit_error) : Json(nullptr)},
           {"order", converging ? Json(limit.order) : Json(nullptr)}};
+      return {};
     };
   }
   return study;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/exact.hpp"
 #include "experiments/side_by_side.hpp"
 #include "experiments/sweep.hpp"
 #include "potentials/expression.hpp"
@@ -71,6 +72,10 @@ struct Question {
   std::optional<double>
       average_from{};  ///< errors are averaged over the outputs from here on; absent: the end alone
 };
+
+/// The model as the one whose finite-N laws are Gaussian and known: quadratic V about 0, quadratic W or none,
+/// Gaussian start, d = 1, walls at least six standard deviations away. Nothing for any other.
+std::optional<exact::OrnsteinUhlenbeck> gaussian_model(const Model& model, const InitialLaw& initial);
 
 /// The exponent that theory knows for this question, with its source; NaN where it knows none.
 std::pair<double, std::string> theoretical_exponent(const Question& question);

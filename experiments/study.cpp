@@ -9,7 +9,9 @@
 
 #include "core/match.hpp"
 #include "experiments/catalogue.hpp"
+#include "experiments/chaos.hpp"
 #include "experiments/convergence.hpp"
+#include "experiments/equilibrium.hpp"
 #include "model/description.hpp"
 #include "solvers/rare_event/interaction_field.hpp"
 #include "solvers/rare_event/partition_function.hpp"
@@ -313,6 +315,133 @@ Sweep convergence_of(Document& document, Table& table, const Request& request) {
   return {convergence::study(question), convergence::plan(question)};
 }
 
+// ---- studies of the Gibbs law, and of chaos ----
+
+std::vector<std::size_t> counts_of(Table& table, Table* particles) {
+  std::vector<std::size_t> counts;
+  for (const double value : swept_values(table, true, 2.0)) counts.push_back(static_cast<std::size_t>(value));
+  if (!counts.empty()) sweep_key(particles, "count", true, static_cast<std::int64_t>(counts.front()));
+  return counts;
+}
+
+std::vector<side_by_side::Question> with_counts(const side_by_side::Question& base,
+                                                const std::vector<std::size_t>& counts) {
+  std::vector<side_by_side::Question> rows;
+  for (const std::size_t count : counts) {
+    rows.push_back(base);
+    rows.back().particles->count = count;
+  }
+  return rows;
+}
+
+/// Problem of [study] from a model that cannot be asked this; the model is assembled a second time with the
+/// run.
+void refuse_model(Table& table, const std::optional<std::string>& sentence) {
+  if (sentence) table.problem("type", *sentence);
+}
+
+/// Averages from here on; absent: after the first fifth.
+double average_from(Document& document, Table& table) {
+  Table* time = document.table("time");
+  if (time == nullptr || !time->good()) return 0.0;
+  const double end = time->number("end");
+  if (!table.has("average_from")) table.fill("average_from", 0.2 * end);
+  const double from = table.number("average_from");
+  if (from > end)
+    table.problem("average_from", fmt::format("is {:g}, must be <= time.end, which is {:g}", from, end));
+  return from;
+}
+
+void require_replicas(Table* particles, std::int64_t least) {
+  if (particles != nullptr && particles->good() && particles->integer("replicas") < least)
+    particles->problem("replicas", fmt::format("is {}, must be >= {}: standard errors are over replicas",
+                                               particles->integer("replicas"), least));
+}
+
+Sweep equilibrium_of(Document& document, Table& table, const Request& request) {
+  const std::string type = table.type();
+  Table* particles = document.table("particles");
+  require(document, "initial", true, type);
+  require(document, "time", true, type);
+  require(document, "particles", true, type);
+  refuse(document, "density", "cells", type);
+  require_replicas(particles, 8);
+  const std::size_t d = dimension_of(document);
+  equilibrium::Sampling sampling{.name = {}, .base = {}, .average_from = average_from(document, table)};
+  std::shared_ptr<const ExpressionFunction> function;
+  if (type != "identities" && d > 0) function = function_of(table, "function", d);
+  std::vector<std::size_t> counts;
+  std::vector<double> timesteps;
+  if (type == "boundary") {
+    timesteps = swept_values(table, false, 0.0);
+    sweep_key(particles, "count", false, std::int64_t{0});
+    if (!timesteps.empty()) sweep_key(particles, "timestep", true, timesteps.front());
+  } else {
+    counts = counts_of(table, particles);
+    sweep_key(particles, "timestep", false, 0.0);
+  }
+  std::vector<std::size_t> cells;
+  if (type == "fluctuations") {
+    if (!table.has("cells"))
+      table.fill("cells", std::vector<std::int64_t>(d, d <= 1 ? 400 : d == 2 ? 32 : 10));
+    for (const std::int64_t count : table.integers("cells")) cells.push_back(static_cast<std::size_t>(count));
+    if (d > 3)
+      table.problem("type", "needs 1 to 3 dimensions: its limit is found on a grid");
+    else if (cells.size() != d)
+      table.problem("cells",
+                    fmt::format("has {} entries, must have {}: one for each coordinate of the domain",
+                                cells.size(), d));
+  }
+  rieszflow::Assembly run = rieszflow::assemble(document, request);  // throws all problems
+  sampling.name = run.question.name;
+  sampling.base = std::move(run.question);
+  const Model& model = sampling.base.model;
+  if (type == "boundary") {
+    refuse_model(table, equilibrium::boundary_refusal(model));
+    document.throw_problems();
+    std::vector<side_by_side::Question> rows;
+    for (const double timestep : timesteps) {
+      rows.push_back(sampling.base);
+      rows.back().particles->options.timestep = timestep;
+    }
+    return {equilibrium::study(equilibrium::Boundary{sampling, timesteps, function}),
+            equilibrium::plan(sampling, rows, 3.0)};
+  }
+  if (std::isinf(model.inverse_temperature))
+    refuse_model(table, "is about the Gibbs law, which needs a finite inverse_temperature");
+  if (type == "fluctuations" &&
+      (!model.functionals.empty() || std::holds_alternative<WholeSpace>(model.domain)))
+    refuse_model(table, "needs a bounded domain and no alignment terms: its limit is found on a grid");
+  document.throw_problems();
+  const std::string plan = equilibrium::plan(sampling, with_counts(sampling.base, counts), 1.0);
+  if (type == "identities") return {equilibrium::study(equilibrium::Identities{sampling, counts}), plan};
+  return {equilibrium::study(equilibrium::Fluctuations{
+              sampling, counts, cells, function,
+              table.has("exact") ? std::optional(table.number("exact")) : std::nullopt}),
+          plan};
+}
+
+Sweep chaos_of(Document& document, Table& table, const Request& request) {
+  const std::string type = table.type();
+  Table *particles = document.table("particles"), *density = document.table("density");
+  for (const char* section : {"initial", "time", "particles", "density"})
+    require(document, section, true, type);
+  require_replicas(particles, 8);
+  chaos::Question question;
+  question.counts = counts_of(table, particles);
+  sweep_key(particles, "timestep", false, 0.0);
+  sweep_key(density, "cells", false, std::int64_t{0});
+  if (table.has("length")) question.length = table.number("length");
+  rieszflow::Assembly run = rieszflow::assemble(document, request);  // throws all problems
+  question.name = run.question.name;
+  question.base = std::move(run.question);
+  refuse_model(table, chaos::refusal(question.base.model));
+  document.throw_problems();
+  const equilibrium::Sampling sampling{.name = question.name, .base = question.base, .average_from = 0.0};
+  return {chaos::study(question),
+          equilibrium::plan(sampling, with_counts(question.base, question.counts), 2.0)};
+}
+
 }  // namespace
 
 Assembly assemble(const Request& request) {
@@ -324,7 +453,12 @@ Assembly assemble(const Request& request) {
   }
   Table* table = document->table("study");
   const bool good = table != nullptr && table->good();
-  if (good && table->type() != "large_deviations") {
+  const std::string type = good ? table->type() : std::string();
+  if (type == "identities" || type == "boundary" || type == "fluctuations") {
+    assembly.question = equilibrium_of(*document, *table, request);
+  } else if (type == "chaos") {
+    assembly.question = chaos_of(*document, *table, request);
+  } else if (good && type != "large_deviations") {
     assembly.question = convergence_of(*document, *table, request);
   } else {
     std::optional<Model> model = assemble_model(*document, request.config.parent_path());

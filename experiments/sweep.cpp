@@ -154,6 +154,32 @@ class Workshop {
 
 // ---- report ----
 
+Json verdicts_json(const std::vector<Verdict>& verdicts) {
+  Json list = Json::array();
+  for (const Verdict& verdict : verdicts) {
+    list.push_back({{"name", verdict.name},
+                    {"claim", verdict.claim},
+                    {"measured", number(verdict.measured.value)},
+                    {"standard_error", number(verdict.measured.standard_error)},
+                    {"expected", verdict.expected},
+                    {"tolerance", number(verdict.tolerance)},
+                    {"passed", verdict.passed},
+                    {"reference", verdict.reference}});
+  }
+  return list;
+}
+
+/// The `fit` of a study that has no rate.
+Json verdict_fit(const std::vector<Verdict>& verdicts) {
+  const bool passed =
+      std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.passed; });
+  return {{"exponent", nullptr},
+          {"low", nullptr},
+          {"high", nullptr},
+          {"expected", nullptr},
+          {"passed", verdicts.empty() ? Json(nullptr) : Json(passed)}};
+}
+
 std::string cell(const Json& row, const char* key, const char* format = "{:.4g}") {
   if (!row.contains(key)) return "-";
   const Json& value = row.at(key);
@@ -220,7 +246,7 @@ report::CaptionedFigure figure_of(const Curve& curve, const std::vector<Json>& r
 }
 
 void write_report(const Study& study, const Setting& setting, const std::vector<Json>& rows, const Json& fits,
-                  std::vector<report::CaptionedFigure> extra) {
+                  const Conclusion& conclusion) {
   report::Section section{
       .title = "Rates",
       .text = "Errors with standard errors over replicas, the fitted power law and its 95 % band.",
@@ -247,14 +273,25 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
                      cell(row, "theory", "{:.6g}"), cell(row, "z", "{:.2f}"), cell(row, "seconds", "{:.2f}"),
                      cell(row, "status")});
   }
-  if (!extra.empty()) section.figures.insert(section.figures.end(), extra.begin(), extra.end());
+  section.figures.insert(section.figures.end(), conclusion.figures.begin(), conclusion.figures.end());
   std::filesystem::create_directories(setting.directory / "figures");
   std::string page = report::page_start(study.name);
   page += "<h1>" + report::escaped(study.name) + "</h1>\n<p>" + report::escaped(study.question) +
           "</p>\n<p>" + report::escaped(study.model) + "</p>\n";
-  page += report::table({"rate of", "exponent", "95 % interval", "expected", "χ² / degrees of freedom",
-                         "rows", "verdict", "warning"},
-                        verdicts);
+  if (!verdicts.empty())
+    page += report::table({"rate of", "exponent", "95 % interval", "expected", "χ² / degrees of freedom",
+                           "rows", "verdict", "warning"},
+                          verdicts);
+  std::vector<std::vector<std::string>> claims;
+  for (const Json& verdict : verdicts_json(conclusion.verdicts)) {
+    claims.push_back({cell(verdict, "name"), cell(verdict, "measured", "{:.6g}"),
+                      cell(verdict, "standard_error", "{:.2g}"), cell(verdict, "expected", "{:.6g}"),
+                      cell(verdict, "tolerance", "{:.2g}"),
+                      verdict.at("passed").get<bool>() ? "agrees" : "differs", cell(verdict, "reference")});
+  }
+  if (!claims.empty())
+    page += report::table(
+        {"claim", "measured", "standard error", "expected", "tolerance", "verdict", "reference"}, claims);
   if (!section.figures.empty()) page += report::figures({section}, setting.directory / "figures");
   page += report::table(
       {"quantity", "value", "scale", "error", "standard error", "exact", "z", "seconds", "status"}, lines);
@@ -348,8 +385,8 @@ Outcome run(const Study& study, const Setting& setting) {
   }
   std::vector<Json> rows = workshop.rows();
   Json extra = Json::object();
-  std::vector<report::CaptionedFigure> figures;
-  if (outcome.status == RunStatus::Completed && study.conclude) study.conclude(rows, extra, figures);
+  Conclusion conclusion;
+  if (outcome.status == RunStatus::Completed && study.conclude) conclusion = study.conclude(rows, extra);
   for (const Json& row : rows) {
     if (outcome.status != RunStatus::Completed) break;
     const std::string status = row.at("status");
@@ -369,12 +406,13 @@ Outcome run(const Study& study, const Setting& setting) {
                {"name", study.name},
                {"model", study.model},
                {"rows", rows},
-               {"fit", fits.empty() ? Json(Json::object()) : fits.front()},
-               {"fits", fits}};
+               {"fit", fits.empty() ? verdict_fit(conclusion.verdicts) : fits.front()},
+               {"fits", fits},
+               {"verdicts", verdicts_json(conclusion.verdicts)}};
   summary.update(extra);
   outcome.summary = summary.dump(1) + "\n";
   io::write_text(setting.directory / "summary.json", outcome.summary);
-  if (outcome.status != RunStatus::Interrupted) write_report(study, setting, rows, fits, std::move(figures));
+  if (outcome.status != RunStatus::Interrupted) write_report(study, setting, rows, fits, conclusion);
   return outcome;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/verdict.hpp"
 #include "experiments/report_figures.hpp"
 #include "solvers/observer.hpp"
 
@@ -65,6 +66,12 @@ struct Curve {
   double tolerance = 0.05;  ///< how far the expected exponent may lie outside of the 95 % interval
 };
 
+/// What a study says beyond its rates.
+struct Conclusion {
+  std::vector<Verdict> verdicts{};
+  std::vector<report::CaptionedFigure> figures{};
+};
+
 struct Study {
   std::string type;
   std::string name;
@@ -72,10 +79,8 @@ struct Study {
   std::string question;  ///< one sentence for the report
   std::vector<Unit> units;
   std::vector<Curve> curves;  ///< the first is the `fit` of the summary
-  /// Looks at all rows of a finished study: may complete them, add to the summary and to the report's
-  /// figures.
-  std::function<void(std::vector<Json>& rows, Json& summary, std::vector<report::CaptionedFigure>& figures)>
-      conclude{};
+  /// Looks at all rows of a finished study; may complete them, and add to the summary.
+  std::function<Conclusion(std::vector<Json>& rows, Json& summary)> conclude{};
 };
 
 /// A seed of its own for a unit: FNV-1a over the bits of its numbers.

@@ -45,8 +45,8 @@ Command defaults_command(CLI::App& program) {
               return done;
             }
             if (*name == "study") {
-              const std::string chosen = type->empty() ? catalogue::study_types().front() : *type;
-              fmt::print("{}", config::sample_config(catalogue::study_sample(chosen), {{"study", chosen}}));
+              fmt::print("{}",
+                         catalogue::study_sample(type->empty() ? catalogue::study_types().front() : *type));
               return done;
             }
             for (const catalogue::Command& known : catalogue::commands()) {

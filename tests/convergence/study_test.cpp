@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "analysis/exact.hpp"
@@ -206,6 +207,146 @@ TEST(InverseTemperature, FluctuationsOfAHarmonicWellFallLikeOneOverBeta) {
   EXPECT_TRUE(summary.at("fit").at("passed").get<bool>()) << summary.at("fit").dump();
 }
 
+const char* const wall = R"([model]
+inverse_temperature = 2.0
+[model.domain]
+type = "box"
+lower = [-1.0]
+upper = [1.0]
+[[model.potential]]
+type = "expression"
+value = "x"
+[initial]
+type = "uniform"
+[time]
+end = 8.0
+output_every = 0.25
+[particles]
+count = 100
+replicas = 40
+timestep = 0.04
+[study]
+type = "boundary"
+values = [0.04, 0.02, 0.01]
+function = "x"
+average_from = 5.0
+)";
+
+TEST(Boundary, OrdersAndConstantAreThoseOfTheory) {
+  const Folder folder;
+  const Json summary = summary_of(assembled(folder, wall), folder.path / "out", 2);
+  ASSERT_EQ(summary.at("status"), "completed");
+  // E x under exp(-2x) on [-1, 1], and 0.5826 sqrt(2/beta) times the wall sum.
+  EXPECT_NEAR(summary.at("exact").get<double>(), 0.5 - 1.0 / std::tanh(2.0), 1e-10);
+  EXPECT_NEAR(summary.at("projection_constant").get<double>(), -0.51576, 1e-5);
+  const std::map<std::pair<std::string, double>, double> bias{{{"projected", 0.04}, -9.551675138e-2},
+                                                              {{"projected", 0.01}, -4.964845051e-2},
+                                                              {{"reflected", 0.04}, 1.959130603e-2},
+                                                              {{"reflected", 0.01}, 4.949434026e-3},
+                                                              {{"mala", 0.04}, 0.0},
+                                                              {{"mala", 0.01}, 0.0}};
+  for (const Json& row : summary.at("rows")) {
+    const auto known = bias.find({row.at("quantity"), row.at("value")});
+    if (known == bias.end()) continue;
+    EXPECT_NEAR(row.at("signed_error").get<double>(), known->second,
+                4.0 * row.at("standard_error").get<double>())
+        << row.dump();
+  }
+  EXPECT_TRUE(summary.at("fits")[0].at("passed").get<bool>()) << summary.at("fits")[0].dump();
+  EXPECT_TRUE(summary.at("fits")[1].at("passed").get<bool>()) << summary.at("fits")[1].dump();
+  for (const Json& verdict : summary.at("verdicts"))
+    EXPECT_TRUE(verdict.at("passed").get<bool>()) << verdict.dump();
+}
+
+TEST(Boundary, ConstantInADiscIsThatOfItsCircumference) {
+  const Folder folder;
+  std::string text = changed(wall, "type = \"box\"\nlower = [-1.0]\nupper = [1.0]",
+                             "type = \"ball\"\ncenter = [0.0, 0.0]\nradius = 1.0");
+  text = changed(text, "[[model.potential]]\ntype = \"expression\"\nvalue = \"x\"\n", "");
+  text = changed(text, "function = \"x\"", "function = \"x^2 + y^2\"");
+  const Json summary = summary_of(
+      assembled(folder, text, {"study.values=[0.02, 0.01]", "particles.count=40"}), folder.path / "out", 2);
+  EXPECT_NEAR(summary.at("exact").get<double>(), 0.5, 1e-10);
+  EXPECT_NEAR(summary.at("projection_constant").get<double>(), 0.5825971579, 1e-9);
+  const Json& row = summary.at("rows")[3];
+  ASSERT_EQ(row.at("value"), 0.01);
+  EXPECT_NEAR(row.at("signed_error").get<double>(), 5.510373570e-2,
+              4.0 * row.at("standard_error").get<double>());
+}
+
+const char* const log_gas = R"([model]
+inverse_temperature = 2.0
+[model.domain]
+type = "box"
+lower = [-1.0]
+upper = [1.0]
+[[model.interaction]]
+type = "log"
+strength = 1.0
+[initial]
+type = "uniform"
+[time]
+end = 8.0
+output_every = 0.1
+[particles]
+replicas = 100
+timestep = 2e-2
+scheme = "mala"
+[study]
+type = "identities"
+values = [10]
+)";
+
+TEST(Identities, HoldForMetropolisAndFailForACoarseStep) {
+  const Folder folder;
+  const Json exact = summary_of(assembled(folder, log_gas), folder.path / "exact");
+  ASSERT_EQ(exact.at("rows").size(), 3U);
+  EXPECT_TRUE(exact.at("fit").at("passed").get<bool>()) << exact.at("verdicts").dump(1);
+  std::string text = changed(wall, "type = \"boundary\"\nvalues = [0.04, 0.02, 0.01]\nfunction = \"x\"",
+                             "type = \"identities\"\nvalues = [100]");
+  text = changed(text, "count = 100\n", "scheme = \"projected\"\n");
+  const Json projected = summary_of(assembled(folder, text), folder.path / "projected");
+  EXPECT_FALSE(projected.at("fit").at("passed").get<bool>()) << projected.at("verdicts").dump(1);
+  const Json mala = summary_of(assembled(folder, text, {"particles.scheme=mala"}), folder.path / "mala");
+  EXPECT_TRUE(mala.at("fit").at("passed").get<bool>()) << mala.at("verdicts").dump(1);
+}
+
+TEST(Fluctuations, OfTheLogGasAreSelbergs) {
+  const Folder folder;
+  const std::string text =
+      changed(changed(log_gas, "type = \"identities\"\nvalues = [10]",
+                      "type = \"fluctuations\"\nvalues = [5, 20]\nfunction = \"x\"\nexact = 0.15"),
+              "end = 8.0", "end = 20.0");
+  const Json summary = summary_of(assembled(folder, text), folder.path / "out", 2);
+  for (const Json& row : summary.at("rows")) {
+    EXPECT_NEAR(row.at("scaled_variance").get<double>(),
+                exact::log_gas_on_interval_mean_variance(row.at("value"), 2.0),
+                4.0 * row.at("standard_error").get<double>());
+  }
+  EXPECT_NEAR(summary.at("limit").get<double>(), 0.15, 2e-4);
+  for (const Json& verdict : summary.at("verdicts"))
+    EXPECT_TRUE(verdict.at("passed").get<bool>()) << verdict.dump();
+}
+
+TEST(Chaos, OfTheGaussianModelIsExact) {
+  const Folder folder;
+  const std::string text = changed(
+      changed(gaussian, "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"",
+              "type = \"chaos\"\nvalues = [8, 16, 32]"),
+      "end = 0.5", "end = 0.5\noutput_every = 0.01");
+  const Json summary =
+      summary_of(assembled(folder, text, {"particles.replicas=1000"}), folder.path / "out", 2);
+  ASSERT_EQ(summary.at("status"), "completed");
+  std::size_t exact_rows = 0;
+  for (const Json& row : summary.at("rows")) {
+    if (!row.contains("theory")) continue;
+    ++exact_rows;
+    EXPECT_LT(std::abs(row.at("z").get<double>()), 4.0) << row.dump();
+  }
+  EXPECT_EQ(exact_rows, 15U);
+  EXPECT_TRUE(summary.at("fit").at("passed").get<bool>()) << summary.at("fit").dump();
+}
+
 TEST(Fit, LeavesOutWhatTheNoiseHidesAndSaysSo) {
   const sweep::Curve curve{
       .quantity = "q", .description = "", .scale_label = "", .expected = -1.0, .reference = ""};
@@ -262,6 +403,14 @@ TEST(Study, RefusesWhatItCannotAnswer) {
   refused({"study.reference=\"exact\"", "study.statistic=\"mean\""}, "study.exact");
   refused({"study.average_from=2.0"}, "time.end");
   refused({"study.valeus=[10]"}, "did you mean");
+  EXPECT_NE(problems_of(folder, changed(wall, "type = \"box\"", "type = \"torus\""),
+                        {"model.potential.0.value=cos(pi*x)"})
+                .find("must be a box or a ball"),
+            std::string::npos);
+  EXPECT_NE(problems_of(folder, wall, {"particles.replicas=2"}).find("must be >= 8"), std::string::npos);
+  EXPECT_NE(problems_of(folder, changed(log_gas, "\"identities\"", "\"chaos\"") + "[density]\ncells = [64]\n")
+                .find("softening > 0"),
+            std::string::npos);
   const std::string grid = changed(gaussian, "type = \"particle_number\"", "type = \"grid\"");
   EXPECT_NE(problems_of(folder, grid).find("study.toml:21: particles.timestep: is not read"),
             std::string::npos)
@@ -285,7 +434,7 @@ TEST(Study, EveryReadyConfigAndEverySampleAssemblesAndPlans) {
   EXPECT_GE(count, 1U);
   const Folder folder;
   for (const std::string& type : catalogue::study_types()) {
-    const std::string text = config::sample_config(catalogue::study_sample(type), {{"study", type}});
+    const std::string text = catalogue::study_sample(type);
     EXPECT_EQ(problems_of(folder, text), "") << text;
   }
 }
