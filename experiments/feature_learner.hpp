@@ -47,7 +47,7 @@ struct LearnerOptions {
   bool ball = true;                              ///< K: ball, else cube
   double radius = 0.0;                           ///< of K (cube: half its side); 0: 4 + 2 sqrt(p)
   particle::Scheme scheme = particle::Scheme::Reflected;
-  double timestep = 1.0;
+  double timestep = 0.25;
   double timestep_decay = 0.0;  ///< step = timestep / (1 + timestep_decay t), for mini-batches
   double annealing = 1.0;       ///< beta(t) rises geometrically from annealing * beta at 0 to beta at the end
   double end = 100.0;           ///< time

@@ -138,7 +138,7 @@ Section dynamics() {
                                 {"reflected", "Euler-Maruyama, then mirror reflection"},
                                 {"mala", "Langevin proposals with a Metropolis test"}}},
                         std::string("reflected"), "", "Langevin scheme"),
-              defaulted("timestep", Number::positive(), 1.0, "time", "largest step"),
+              defaulted("timestep", Number::positive(), 0.25, "time", "largest step"),
               defaulted("timestep_decay", Number::non_negative(), 0.0, "1/time",
                         "step = timestep / (1 + decay t)"),
               defaulted("annealing", Number{.lower = 1e-6, .upper = 1e6}, 1.0, "",
@@ -279,8 +279,8 @@ Question question_of(Document& document, const Request& request) {
     question.length_scale = table->has("length_scale") ? table->number("length_scale") : 0.0;
     if (learner.map == FeatureMap::Circle)
       table->problem("map",
-                     "\"circle\" needs one angle per point and no standardisation: it is for "
-                     "[[model.functional]] of `run`");
+                     "\"circle\" needs one angle per point and no standardisation: it is for the potential "
+                     "\"alignment\" of `run`");
   }
   Table* const alignment = document.table("alignment");
   if (alignment != nullptr && alignment->good()) {
