@@ -594,6 +594,7 @@ std::vector<TableRow> table(const std::vector<Row>& rows, Method baseline) {
       row.log_loss += weight * member->metrics.log_loss;
       row.brier += weight * member->metrics.brier;
       row.ece += weight * member->metrics.ece;
+      row.ece_equal_mass += weight * member->metrics.ece_equal_mass;
     }
     const Interval accuracy = interval(accuracies);
     row.mean = accuracy.mean, row.low = accuracy.low, row.high = accuracy.high;
@@ -614,7 +615,7 @@ std::vector<std::string> findings(const std::vector<Row>& rows, const std::vecto
   std::vector<std::string> out;
   const auto compare = [&](const TableRow& row, Method against, const Interval& difference) {
     const std::string numbers =
-        fmt::format("{:+.1f} points of accuracy, 95 % interval [{:+.1f}, {:+.1f}], {} seeds",
+        fmt::format("{:+.2f} points of accuracy, 95 % interval [{:+.2f}, {:+.2f}], {} seeds",
                     100.0 * difference.mean, 100.0 * difference.low, 100.0 * difference.high, row.seeds);
     const char* verdict = difference.low > 0.0    ? "is better than"
                           : difference.high < 0.0 ? "is worse than"

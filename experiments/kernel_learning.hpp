@@ -96,7 +96,7 @@ struct TableRow {
   double difference = 0.0, difference_low = 0.0,
          difference_high = 0.0;  ///< accuracy minus baseline's, same seed
   bool has_difference = false;
-  double mcc = 0.0, log_loss = 0.0, brier = 0.0, ece = 0.0;  ///< means
+  double mcc = 0.0, log_loss = 0.0, brier = 0.0, ece = 0.0, ece_equal_mass = 0.0;  ///< means
 };
 
 /// mean -+ t_{0.975, n-1} s / sqrt n; with one sample the interval is infinite.
@@ -125,7 +125,8 @@ std::vector<Trained> train_all(const Question& question, Split split, std::size_
                                std::uint64_t seed, const std::function<bool()>& interrupted);
 
 /// Runs everything and writes summary.json, run.h5 (traces and particles of the first learned run),
-/// predictions.csv and features.csv of the same run, config.toml and the report into the folder.
+/// predictions.csv, features.csv, split.csv and standardisation.csv of the same run, config.toml and the
+/// report into the folder.
 side_by_side::Outcome run(const Question& question, const side_by_side::Setting& setting);
 
 /// Number of (split, feature count) pairs, the units of progress.

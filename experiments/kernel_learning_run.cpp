@@ -121,7 +121,8 @@ Json json(const TableRow& row) {
            {"mcc", row.mcc},
            {"log_loss", row.log_loss},
            {"brier", row.brier},
-           {"ece", row.ece}};
+           {"ece", row.ece},
+           {"ece_equal_mass", row.ece_equal_mass}};
   if (row.has_difference)
     out["difference"] = {
         {"mean", row.difference}, {"low", number(row.difference_low)}, {"high", number(row.difference_high)}};
@@ -139,9 +140,12 @@ Json json(const std::vector<ReliabilityBin>& bins) {
   return out;
 }
 
-/// Traces and particles of one learned run, with those of its validation.
+std::vector<double> as_numbers(std::span<const int> values) { return {values.begin(), values.end()}; }
+
+/// Traces and particles of one learned run, with those of its validation, and the predictions on the test
+/// rows.
 void write_run_file(const std::filesystem::path& path, const io::Manifest& manifest, const Question& question,
-                    const LearnedFeatures& learned, std::size_t particle_count) {
+                    const LearnedFeatures& learned, const Split& split, const Trained& trained) {
   std::filesystem::remove(path);
   io::RunFile file = io::RunFile::create(path, manifest);
   const auto append = [&](const std::string& prefix, const std::vector<TracePoint>& trace, bool held_out) {
@@ -163,7 +167,21 @@ void write_run_file(const std::filesystem::path& path, const io::Manifest& manif
   };
   append("learning/", learned.trace, false);
   append("validation/", learned.validation_trace, true);
-  const std::size_t size = learned.particles.size();
+  if (!trained.probabilities.empty()) {
+    const Clock clock{0, learned.stop_time};
+    const auto once = [&](const char* quantity, const char* meaning, const std::vector<double>& values) {
+      file.append({.name = std::string("test/") + quantity,
+                   .units = "",
+                   .meaning = meaning,
+                   .columns = values.size()},
+                  clock, values);
+    };
+    once("label", "class of each test row", as_numbers(split.test.labels));
+    once("predicted", "most probable class of each test row",
+         as_numbers(predictions(trained.probabilities, split.test.classes)));
+    once("probability", "(test row, class)", trained.probabilities);
+  }
+  const std::size_t size = learned.particles.size(), particle_count = trained.row.features;
   for (std::size_t k = 0; k < learned.trace.size(); ++k) {
     const auto begin = learned.snapshots.begin() + static_cast<std::ptrdiff_t>(k * size);
     file.append_positions(
@@ -176,15 +194,16 @@ void write_run_file(const std::filesystem::path& path, const io::Manifest& manif
 }
 
 /// Test rows with their class probabilities; particles with their coordinates in units of standardised
-/// inputs.
+/// inputs; which rows were used for what, and what was done to the inputs.
 void export_tables(const std::filesystem::path& directory, const Question& question, const Split& split,
                    const Trained& trained, double length_scale) {
-  std::vector<std::string> columns{"label", "predicted"};
+  std::vector<std::string> columns{"row", "label", "predicted"};
   for (const std::string& class_name : split.test.class_names) columns.push_back("p_" + class_name);
   const std::size_t classes = split.test.classes;
   const std::vector<int> predicted = predictions(trained.probabilities, classes);
   std::vector<double> values;
   for (std::size_t a = 0; a < predicted.size(); ++a) {
+    values.push_back(static_cast<double>(split.test_rows.empty() ? a : split.test_rows[a]));
     values.push_back(split.test.labels[a]);
     values.push_back(predicted[a]);
     for (std::size_t c = 0; c < classes; ++c) values.push_back(trained.probabilities[a * classes + c]);
@@ -199,6 +218,16 @@ void export_tables(const std::filesystem::path& directory, const Question& quest
   for (std::size_t k = 0; k < values.size(); ++k)
     if (k % p < d) values[k] /= length_scale;
   io::write_csv(directory / "features.csv", columns, values);
+
+  values = split.means;
+  values.insert(values.end(), split.scales.begin(), split.scales.end());
+  values.insert(values.end(), d, length_scale);
+  io::write_csv(directory / "standardisation.csv", split.train.inputs, values);
+
+  values.clear();
+  for (const std::size_t row : split.train_rows) values.insert(values.end(), {static_cast<double>(row), 0.0});
+  for (const std::size_t row : split.test_rows) values.insert(values.end(), {static_cast<double>(row), 1.0});
+  if (!values.empty()) io::write_csv(directory / "split.csv", {"row", "test"}, values);
 }
 
 class Run {
@@ -288,7 +317,7 @@ class Run {
     manifest["model"] = fmt::format("{} features moved by Langevin dynamics, {} alignment of {} rows of {}",
                                     name(question_.learner.map), name(question_.learner.alignment),
                                     split.train.count(), split.train.name);
-    write_run_file(setting_.directory / "run.h5", manifest, question_, *found->learned, shown.row.features);
+    write_run_file(setting_.directory / "run.h5", manifest, question_, *found->learned, split, shown);
   }
 
   void save(bool now) {

@@ -71,7 +71,7 @@ void flip_labels(Dataset& data, double probability, std::uint64_t seed) {
 }
 
 Split finished(Dataset train, Dataset test, const Noise& noise, std::uint64_t seed) {
-  Split split{std::move(train), std::move(test), {}, {}, {}};
+  Split split{.train = std::move(train), .test = std::move(test)};
   const std::vector<double> clean_scales = deviations(split.train, split.means);
   add_input_noise(split.train, clean_scales, noise.input, seed, TrainNoise);
   add_input_noise(split.test, clean_scales, noise.input, seed, TestNoise);
@@ -237,8 +237,12 @@ Split random_split(const Dataset& dataset, const SplitOptions& options, const No
       out.push_back(part[place]);
     return out;
   };
-  return finished(rows(dataset, capped(parts.first, options.most_train_rows)),
-                  rows(dataset, capped(parts.second, options.most_test_rows)), noise, seed);
+  const auto train = capped(parts.first, options.most_train_rows),
+             test = capped(parts.second, options.most_test_rows);
+  Split split = finished(rows(dataset, train), rows(dataset, test), noise, seed);
+  split.train_rows = train;
+  split.test_rows = test;
+  return split;
 }
 
 }  // namespace rieszflow::learning

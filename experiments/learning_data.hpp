@@ -43,9 +43,12 @@ struct Noise {
 struct Split {
   Dataset train;
   Dataset test;
-  std::vector<double> means;   ///< (dimension) that were subtracted
-  std::vector<double> scales;  ///< (dimension) that were divided by; 1 for a constant input, which becomes 0
-  std::vector<std::string> constant_inputs;
+  std::vector<double> means{};  ///< (dimension) that were subtracted
+  std::vector<double>
+      scales{};  ///< (dimension) that were divided by; 1 for a constant input, which becomes 0
+  std::vector<std::string> constant_inputs{};
+  std::vector<std::size_t> train_rows{};  ///< (training row) its row in the table, from 0; synthetic: empty
+  std::vector<std::size_t> test_rows{};   ///< (test row) the same
 };
 
 struct SplitOptions {

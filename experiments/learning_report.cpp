@@ -45,11 +45,12 @@ std::string result_table(const Json& summary) {
                     fmt::format("{:.3f}", row.at("log_loss").get<double>()),
                     fmt::format("{:.3f}", row.at("brier").get<double>()),
                     fmt::format("{:.3f}", row.at("ece").get<double>()),
+                    fmt::format("{:.3f}", row.at("ece_equal_mass").get<double>()),
                     fmt::format("{}", row.at("seeds").get<int>())});
   }
   return report::table({"data", "method", "features", "accuracy %",
                         "minus " + escaped(summary.at("baseline").get<std::string>()), "MCC", "log-loss",
-                        "Brier", "ECE", "seeds"},
+                        "Brier", "ECE, equal widths", "ECE, equal masses", "seeds"},
                        rows);
 }
 

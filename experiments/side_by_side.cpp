@@ -316,7 +316,7 @@ class Run {
     std::vector<double> potential(replicas), pair(replicas), functional(replicas), limit(replicas);
     energies(question_.model, *pair_sum_, ensemble, potential, pair);
     functional_values(question_.model, ensemble, functional);
-    if (ensemble.particle_count >= 2) mean_field_functional_values(question_.model, ensemble, limit);
+    mean_field_functional_values(question_.model, ensemble, limit);
     const EntropyEstimate entropy_of_law = entropy(ensemble, question_.model.domain);
     const double beta = question_.model.inverse_temperature;
     const auto per_replica = [&](auto&& value) {
@@ -325,9 +325,8 @@ class Run {
       return mean_estimate(values);
     };
     const auto interaction = [&](std::size_t r) {
-      return ensemble.particle_count < 2
-                 ? 0.0
-                 : mean_field_interaction_energy(pair[r], ensemble.particle_count) + limit[r];
+      const std::size_t count = ensemble.particle_count;
+      return limit[r] + (count < 2 ? 0.0 : mean_field_interaction_energy(pair[r], count));
     };
     append("particles/potential_energy", "energy", "mean of V", clock, mean_estimate(potential));
     append("particles/interaction_energy", "energy",

@@ -12,18 +12,14 @@
 /// particle omega, with one or two components. The empirical kernel of N particles is K(z, z') = (1/N) sum_i
 /// <phi(z; omega_i), phi(z'; omega_i)>; its limit for many particles of the reference law is `limit_kernel`.
 ///
-/// | map                  | phi(z; omega)                                       | reference law          |
-/// limit kernel               |
-/// |----------------------|-----------------------------------------------------|------------------------|----------------------------|
-/// | fourier              | (cos <omega, z>, sin <omega, z>)                    | N(0, I/l^2)            |
-/// exp(-|z - z'|^2 / (2 l^2)) | | fourier_phase        | sqrt2 cos(<omega, z> + b), particle (omega, b) |
-/// N(0, I/l^2), b uniform | the same                   | | circle               | sqrt2 cos(z - omega), z and
-/// omega angles            | uniform                | cos(z - z')                | | positive_exponential |
-/// exp(<omega, z> - |z|^2/2), z divided by l           | N(0, I)                | exp(<z, z'>) | | softplus
-/// | log(1 + exp <omega, z>)                             | N(0, I/l^2)            | Gauss-Hermite quadrature
-/// | | relu                 | max(0, <omega, z>)                                  | N(0, I/l^2)            |
-/// arc-cosine of order 1, half| | softmax              | N exp <omega_i, z> / sum_j exp <omega_j, z> | N(0,
-/// I/l^2)            | exp(<z, z'>/l^2)           |
+/// * fourier: (cos <omega, z>, sin <omega, z>); law N(0, I/l^2); limit exp(-|z - z'|^2 / (2 l^2)).
+/// * fourier_phase: sqrt2 cos(<omega, z> + b), particle (omega, b); law N(0, I/l^2), b uniform; the same
+/// limit.
+/// * circle: sqrt2 cos(z - omega), z and omega angles; law uniform; limit cos(z - z').
+/// * positive_exponential: exp(<omega, z> - |z|^2/2), z divided by l; law N(0, I); limit exp <z, z'>.
+/// * softplus: log(1 + exp <omega, z>); law N(0, I/l^2); limit by Gauss quadrature.
+/// * relu: max(0, <omega, z>); law N(0, I/l^2); limit half the arc-cosine kernel of order 1.
+/// * softmax: N exp <omega_i, z> / sum_j exp <omega_j, z>; law N(0, I/l^2); limit exp(<z, z'>/l^2).
 ///
 /// Sources: Rahimi and Recht, NIPS 2007 (fourier, fourier_phase); Choromanski et al., ICLR 2021
 /// (positive_exponential); Cho and Saul, NIPS 2009 (relu). The softmax map couples the particles: it is a

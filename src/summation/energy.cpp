@@ -1,5 +1,6 @@
 #include "summation/energy.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -48,19 +49,16 @@ void functional_values(const Model& model, const ParticleEnsemble& ensemble, std
 
 void mean_field_functional_values(const Model& model, const ParticleEnsemble& ensemble,
                                   std::span<double> values) {
-  expects(ensemble.particle_count >= 2, "particles in both halves");
   functional_values(model, ensemble, values);
-  if (model.functionals.empty()) return;
-  const std::size_t half = ensemble.particle_count / 2;
-  const double share = static_cast<double>(half) / static_cast<double>(ensemble.particle_count);
-  std::vector<double> forces(ensemble.particle_count * ensemble.dimension, 0.0);
-  for (std::size_t r = 0; r < ensemble.replica_count; ++r) {
-    const auto all = ensemble.replica(r);
-    const auto part = [&](std::span<const double> positions) {
-      return functional_value(model, positions, ensemble.dimension, r, forces);
-    };
-    values[r] = 2.0 * values[r] - share * part(all.first(half * ensemble.dimension)) -
-                (1.0 - share) * part(all.subspan(half * ensemble.dimension));
+  const std::size_t replicas = ensemble.replica_count;
+  if (model.functionals.empty() || replicas < 2) return;
+  const std::vector<double> alone(values.begin(), values.end());
+  std::vector<double> both(2 * ensemble.particle_count * ensemble.dimension), forces(both.size(), 0.0);
+  for (std::size_t r = 0; r < replicas; ++r) {
+    const std::size_t neighbour = (r + 1) % replicas;
+    const auto middle = std::ranges::copy(ensemble.replica(r), both.begin()).out;
+    std::ranges::copy(ensemble.replica(neighbour), middle);
+    values[r] = 2.0 * functional_value(model, both, ensemble.dimension, r, forces) - alone[neighbour];
   }
 }
 

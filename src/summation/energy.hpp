@@ -16,10 +16,11 @@ void energies(const Model& model, const PairSum& pair_sum, const ParticleEnsembl
 /// gives the estimate of its first batch.
 void functional_values(const Model& model, const ParticleEnsemble& ensemble, std::span<double> values);
 
-/// Estimate of A[rho] for the law rho of one particle: 2 A(mu_N) minus the mean of A over the two halves of
-/// the particles, weighted by their numbers. For N independent particles E A(mu_N) = A[rho] + c/N + O(1/N^2),
-/// for instance the diagonal i = j of theory.md (9); the c/N cancel. (replica), overwritten. N >= 2.
-/// Source: M. Quenouille, Biometrika 43 (1956) 353-360.
+/// Estimates of A[rho] for the law rho of one particle: 2 A(mu_r + mu_s) - A(mu_s), with the union of the
+/// particles of replica r and of its neighbour s. E A(mu_N) = A[rho] + (a + b)/N + O(1/N^2): a from the
+/// diagonal i = j, b from the correlation of particles of one replica. The union halves both, so they cancel;
+/// for a quadratic A exactly. Halving the particles of one replica would cancel a alone. One replica:
+/// A(mu_N) itself. (replica), overwritten. After M. Quenouille, Biometrika 43 (1956) 353-360.
 void mean_field_functional_values(const Model& model, const ParticleEnsemble& ensemble,
                                   std::span<double> values);
 

@@ -3,6 +3,7 @@
 // independent calculations.
 #include <gtest/gtest.h>
 
+#include <Eigen/Eigenvalues>
 #include <boost/math/special_functions/bessel.hpp>
 #include <cmath>
 #include <complex>
@@ -10,13 +11,16 @@
 #include <vector>
 
 #include "analysis/estimate.hpp"
+#include "analysis/exact.hpp"
 #include "core/noise.hpp"
 #include "model/alignment.hpp"
 #include "model/initial_law.hpp"
 #include "model/mean_field.hpp"
 #include "solvers/particle/langevin.hpp"
 #include "solvers/pde/evolution.hpp"
+#include "solvers/rare_event/partition_function.hpp"
 #include "solvers/stationary/self_consistency.hpp"
+#include "summation/energy.hpp"
 
 namespace rieszflow {
 namespace {
@@ -72,17 +76,72 @@ TEST(ClosedFormModel, ItsStationaryDensityAndFreeEnergyAreTheBesselFormulas) {
   }
 }
 
-TEST(ClosedFormModel, TheDensityRelaxesToItsStationaryState) {
-  const double beta = 3.0;
+/// Rate of the slowest mode of the linearised density: exp(i n omega) with odd n, where W * rho does not
+/// change, so that it is the Fokker-Planck equation in the potential -(s / beta) cos 2 omega with
+/// d rho_n / dt = (-n^2 rho_n + n s (rho_{n-2} - rho_{n+2})) / beta. It exchanges mass of the wells 0 and pi.
+double slowest_rate(double beta) {
+  const double s = 0.5 * beta * (1 - order(beta));
+  constexpr int size = 40;
+  Eigen::MatrixXd generator = Eigen::MatrixXd::Zero(size, size);
+  for (int k = 0; k < size; ++k) {
+    const double n = 2 * k - size + 1;
+    generator(k, k) = -n * n / beta;
+    if (k > 0) generator(k, k - 1) = n * s / beta;
+    if (k + 1 < size) generator(k, k + 1) = -n * s / beta;
+  }
+  return -Eigen::EigenSolver<Eigen::MatrixXd>(generator, false).eigenvalues().real().maxCoeff();
+}
+
+TEST(ClosedFormModel, TheDensityRelaxesAtTheRateOfItsSlowestMode) {
+  // F - min F is quadratic in the distance: exp(-2 rate t). From one well that takes longer than the descent
+  // into it. Second order in the spacing 0.049, first order in time at tolerance 1e-6: 1 %.
+  const double beta = 3.0, rate = slowest_rate(beta);
   const Model model = circle_model(beta);
   const Grid grid = grid_on(model.domain, {128});
   const MeanField field(model, grid, {});
   pde::State state{.density = cell_averages(GaussianLaw{{0.9}, {0.4}}, model.domain, grid)};
-  const auto result = pde::run(field, state, {}, Schedule::at({0.0, 120.0}), {},
-                               {});  // the wells at 0 and pi trade mass slowly
+  const double least = stationary::solve(field, state.density, {}).energy.free_energy;
+  std::vector<double> above;
+  const auto observe = [&](const Clock&, const pde::State& now) {
+    above.push_back(now.diagnostics.energy.free_energy - least);
+  };
+  const auto result =
+      pde::run(field, state, {.tolerance = 1e-6}, Schedule::at({0.0, 10.0, 20.0}), observe, {});
   ASSERT_EQ(result.status, RunStatus::Completed);
-  const auto stationary = stationary::solve(field, state.density, {});
-  EXPECT_NEAR(state.diagnostics.energy.free_energy, stationary.energy.free_energy, 1e-6);
+  ASSERT_EQ(above.size(), 3u);
+  EXPECT_GT(above[2], 1e-5) << "far enough from the end for a rate";
+  EXPECT_NEAR(std::log(above[1] / above[2]) / 10.0, 2 * rate, 0.02 * rate);
+}
+
+TEST(ClosedFormModel, ItsPartitionFunctionIsTheBesselIntegral) {
+  // exact::learned_kernel counts pairs i != j on the circle of length pi: N (log pi + beta/2) + beta/2 more.
+  const double beta = 3.0, count = 10;
+  const double shift = count * (std::log(pi) + 0.5 * beta) + 0.5 * beta;
+  const double exact = exact::learned_kernel(10, beta).log_z - shift + count * std::log(2 * pi);
+  const auto measured = rare_event::partition_function(circle_model(beta), 10, {.sweeps = 1000, .seed = 1});
+  ASSERT_EQ(measured.status, RunStatus::Completed) << measured.message;
+  EXPECT_NEAR(measured.log_partition, exact, 4 * measured.standard_error);
+  EXPECT_LT(measured.standard_error, 0.05) << "sharp enough to tell it from the limit";
+}
+
+TEST(ClosedFormModel, TheEstimateOfItsEnergyHasNoBiasFromOneOverN) {
+  // Independent uniform particles: A[rho] = 1/4, but E A(mu_N) = 1/4 + 1/(4N). And where the particles of a
+  // replica repel each other perfectly, equally spaced with a random shift, A(mu_N) = 1/4 without a diagonal.
+  const Model model = circle_model(3.0);
+  const std::size_t count = 4, replicas = 4000;
+  const ParticleEnsemble independent = sample(UniformLaw{}, model.domain, replicas, count, 3);
+  std::vector<double> plain(replicas), corrected(replicas);
+  functional_values(model, independent, plain);
+  mean_field_functional_values(model, independent, corrected);
+  const Estimate biased = mean_estimate(plain), unbiased = mean_estimate(corrected);
+  EXPECT_NEAR(biased.value, 0.25 + 0.0625, 4 * biased.standard_error);
+  EXPECT_NEAR(unbiased.value, 0.25, 4 * unbiased.standard_error);
+  ParticleEnsemble spaced = sample(UniformLaw{}, model.domain, 5, count, 4);
+  for (std::size_t k = 0; k < spaced.positions.size(); ++k)
+    spaced.positions[k] = spaced.positions[k - k % count] + pi / count * static_cast<double>(k % count);
+  std::vector<double> values(5);
+  mean_field_functional_values(model, spaced, values);
+  for (const double value : values) EXPECT_NEAR(value, 0.25, 1e-12);
 }
 
 TEST(ClosedFormModel, MetropolisedParticlesHaveTheExactMeanOfTheFiniteSystem) {
@@ -124,6 +183,30 @@ TEST(ClosedFormModel, MetropolisedParticlesHaveTheExactMeanOfTheFiniteSystem) {
   const Estimate measured = mean_estimate(means);
   EXPECT_NEAR(measured.value, exact, 4 * std::hypot(measured.standard_error, exact_error));
   EXPECT_LT(measured.standard_error, 0.01) << "sharp enough to tell N = 6 from the limit " << order(beta);
+}
+
+TEST(ClosedFormModel, AWrongSignOfTheKernelIsAsRareAsItsExactProbability) {
+  // K(x, -x) = cos 2x + Re z. P(Re z < 0) for N = 10 at beta = 3, counted along Metropolised paths.
+  const double beta = 3.0, exact = std::exp(exact::learned_kernel_tail(10, beta, 0.0).log_probability);
+  const std::size_t replicas = 500;
+  const Model model = circle_model(beta);
+  particle::State state{.ensemble = sample(UniformLaw{}, model.domain, replicas, 10, 9), .clock = {}};
+  std::vector<double> shares(replicas, 0.0);
+  double visits = 0.0;
+  const auto observe = [&](const Clock& clock, const particle::State& now) {
+    if (clock.time < 5.0) return;
+    visits += 1.0;
+    for (std::size_t r = 0; r < replicas; ++r)
+      shares[r] += first_mode(now.ensemble.replica(r)).real() < 0.0 ? 1.0 : 0.0;
+  };
+  ASSERT_EQ(particle::run(model, state, {.scheme = particle::Scheme::Mala, .timestep = 0.2, .seed = 8},
+                          Schedule::every(0.6, 0.0, 60.0), observe, {})
+                .status,
+            RunStatus::Completed);
+  for (double& share : shares) share /= visits;
+  const Estimate measured = mean_estimate(shares);
+  EXPECT_NEAR(measured.value, exact, 4 * measured.standard_error);
+  EXPECT_LT(measured.standard_error, 0.1 * exact);
 }
 
 TEST(ClosedFormModel, FluctuationsOfManyParticlesAreThoseOfTheHessian) {
