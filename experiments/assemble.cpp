@@ -12,6 +12,7 @@
 #include "experiments/table_file.hpp"
 #include "io/run_file.hpp"
 #include "potentials/expression.hpp"
+#include "solvers/particle/timestep_choice.hpp"
 
 namespace rieszflow {
 namespace {
@@ -430,7 +431,7 @@ void read_particles(Table& table, const Model* model, const std::optional<Domain
   side_by_side::ParticleSide side;
   side.count = static_cast<std::size_t>(table.integer("count"));
   side.replicas = static_cast<std::size_t>(table.integer("replicas"));
-  side.options.timestep = table.number("timestep");
+  if (!table.is_word("timestep")) side.options.timestep = table.number("timestep");
   side.options.seed = static_cast<std::uint64_t>(table.integer("seed"));
   const std::string &scheme = table.text("scheme"), &summation = table.text("summation");
   side.options.scheme = scheme == "projected"   ? particle::Scheme::Projected
@@ -438,7 +439,9 @@ void read_particles(Table& table, const Model* model, const std::optional<Domain
                                                 : particle::Scheme::Mala;
   side.options.summation.method = summation == "direct" ? PairSum::Method::Direct
                                   : summation == "fast" ? PairSum::Method::Fast
-                                                        : PairSum::Method::Automatic;
+                                  : summation == "auto" ? PairSum::Method::Automatic
+                                                        : PairSum::Method::RandomBatch;
+  side.options.summation.batch_size = static_cast<std::size_t>(table.integer("batch_size"));
   side.options.summation.tolerance = table.number("tolerance");
   side.options.summation.threads = request.threads;
   require_resolvable(table, side.options.timestep, question.end);
@@ -460,8 +463,44 @@ void read_particles(Table& table, const Model* model, const std::optional<Domain
         "is \"projected\", which puts particles on the same wall point, where the unsoftened interaction is "
         "infinite: must be \"reflected\" | \"mala\", or the interaction needs softening > 0");
   }
+  if (summation == "random_batch" && scheme == "mala") {
+    table.problem("summation",
+                  "is \"random_batch\", whose forces are estimates that no Metropolis test can use: must be "
+                  "\"direct\" | \"fast\" | \"auto\", or scheme \"reflected\" | \"projected\"");
+  }
+  if (summation == "random_batch" && model != nullptr && has_singular_interaction(*model)) {
+    table.problem("summation",
+                  "is \"random_batch\", which sees few of the close pairs of a singular interaction: must be "
+                  "\"direct\" | \"fast\" | \"auto\", or the interaction needs softening > 0");
+  }
   question.particles = side;
   question.seed = side.options.seed;
+}
+
+/// The step that timestep = "auto" stands for, also in the resolved config.
+void choose_timestep(Table& table, side_by_side::Question& question) {
+  side_by_side::ParticleSide& side = *question.particles;
+  const double accuracy = table.number("accuracy");
+  if (!(question.end > 0.0)) {  // no step is taken
+    table.fill("timestep", side.options.timestep = 1.0);
+    return;
+  }
+  // Positions of a file are what they are; of a law no more are drawn than the pilot needs.
+  const particle::PilotShape shape =
+      std::holds_alternative<PositionsLaw>(question.initial)
+          ? particle::PilotShape{side.replicas, side.count}
+          : particle::pilot_shape(side.count, dimension(question.model.domain));
+  const ParticleEnsemble start = sample(question.initial, question.model.domain, shape.replicas, shape.count,
+                                        side.options.seed);
+  const auto choice = particle::choose_timestep(question.model, start, side.options, question.output_every,
+                                                question.end, accuracy);
+  table.fill("timestep", side.options.timestep = choice.timestep);
+  if (!choice.reached) {
+    table.problem("timestep",
+                  fmt::format("is \"auto\", but no step down to {:.3g} met the accuracy {:g}: must be a number, "
+                              "or accuracy a larger one",
+                              choice.timestep, accuracy));
+  }
 }
 
 void read_density(Table& table, const std::optional<Domain>& domain, side_by_side::Question& question) {
@@ -537,6 +576,10 @@ Assembly assemble(Document& document, const Request& request) {
   document.throw_problems();
   question.model = *model;
   question.initial = *initial;
+  if (particles != nullptr && particles->is_word("timestep")) {
+    choose_timestep(*particles, question);
+    document.throw_problems();
+  }
   return {std::move(question), document.resolved()};
 }
 

@@ -30,6 +30,7 @@ using config::Integer;
 using config::Key;
 using config::List;
 using config::Number;
+using config::NumberOrWord;
 using config::Occurrence;
 using config::Presence;
 using config::Schema;
@@ -246,7 +247,11 @@ Section particles() {
               required("count", Integer{.lower = 1, .upper = largest_count}, std::int64_t{1000}, "", "N"),
               defaulted("replicas", Integer{.lower = 1, .upper = largest_count}, std::int64_t{8}, "",
                         "independent copies, for standard errors"),
-              required("timestep", Number::positive(), 1e-3, "time", "largest step"),
+              required("timestep",
+                       NumberOrWord{Number::positive(), {"auto", "found by a pilot run for `accuracy`"}}, 1e-3,
+                       "time", "largest step"),
+              defaulted("accuracy", Number{.lower = 1e-5, .upper = 0.5}, 0.005, "",
+                        "relative bias of the second moment that timestep = \"auto\" aims at"),
               defaulted(
                   "scheme",
                   Choice{{{"projected",
@@ -257,8 +262,11 @@ Section particles() {
               defaulted("summation",
                         Choice{{{"auto", "the cheaper of the two"},
                                 {"direct", "all pairs, exact to round-off"},
-                                {"fast", "near pairs and a grid, to a tolerance; d <= 3"}}},
+                                {"fast", "near pairs and a grid, to a tolerance; d <= 3"},
+                                {"random_batch", "batches of particles drawn at each step; biased, O(N)"}}},
                         std::string("auto"), "", "of the pair forces"),
+              defaulted("batch_size", Integer{.lower = 2, .upper = largest_count}, std::int64_t{16}, "",
+                        "particles in a random batch"),
               defaulted("tolerance", Number{.lower = 1e-13, .upper = 0.1}, 1e-6, "",
                         "relative error of fast forces"),
               defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),

@@ -162,6 +162,12 @@ Checked check(const Number& range, const toml::node& node) {
   return {number, ""};
 }
 
+Checked check(const NumberOrWord& either, const toml::node& node) {
+  const auto* text = node.as_string();
+  if (text == nullptr) return check(either.range, node);
+  return text->get() == either.word.name ? Checked{text->get(), ""} : wrong(described(node));
+}
+
 Checked check(const Boolean&, const toml::node& node) {
   const auto* flag = node.as_boolean();
   if (flag == nullptr) return wrong(described(node));
@@ -314,6 +320,8 @@ ConfigError::ConfigError(std::vector<Problem> problems)
       problems_(std::move(problems)) {}
 
 // ---- table ----
+
+bool Table::is_word(std::string_view key) const { return std::holds_alternative<std::string>(at(key)); }
 
 bool Table::has(std::string_view key) const { return values_.find(key) != values_.end(); }
 

@@ -153,6 +153,10 @@ std::string allowed(const Kind& kind) {
                           }
                           return names;
                         },
+                        [](const NumberOrWord& either) {
+                          return "\"" + either.word.name + "\" (" + either.word.meaning + ") or a finite number" +
+                                 range_text(either.range);
+                        },
                         [](const List& list) {
                           const std::string items = std::visit(
                               Match{[](const Integer& range) { return "integers" + range_text(range); },

@@ -47,6 +47,12 @@ struct Choice {
   std::vector<Named> options;
 };
 
+/// A number, or one word that stands for a rule which finds it.
+struct NumberOrWord {
+  Number range;
+  Named word;
+};
+
 /// A list of equal things.
 struct List {
   std::variant<Integer, Number, Text> item;
@@ -54,7 +60,7 @@ struct List {
   std::size_t longest = std::numeric_limits<std::size_t>::max();
 };
 
-using Kind = std::variant<Boolean, Integer, Number, Text, Choice, List>;
+using Kind = std::variant<Boolean, Integer, Number, Text, Choice, NumberOrWord, List>;
 
 enum class Presence {
   Required,   ///< must be given; `value` is only the sample's

@@ -124,7 +124,7 @@ struct PairSum::Implementation {
         workspaces(static_cast<std::size_t>(wanted.threads)) {
     const bool possible = dimension <= 3 && !terms.radial.empty() && count > 1;
     const bool wanted_fast = options.method == Method::Fast ||
-                             (options.method == Method::Automatic && possible &&
+                             (options.method != Method::Direct && possible &&
                               FastSum::expected_seconds(terms.radial, count, dimension, options.tolerance) <
                                   FastSum::expected_direct_seconds(count, dimension));
     if (possible && wanted_fast)

@@ -19,11 +19,13 @@ class PairSum {
   /// Direct: every pair. Fast: a mesh for what is far (fast_sum.hpp), for radial interactions in at most
   /// three dimensions outside of a torus; other terms stay direct. Automatic: the one that a cost model
   /// expects to be quicker.
-  enum class Method { Automatic, Direct, Fast };
+  /// RandomBatch: what time steps take from random_batch_sum.hpp; this class sums all pairs, as Automatic.
+  enum class Method { Automatic, Direct, Fast, RandomBatch };
   struct Options {
     Method method = Method::Automatic;
     double tolerance = 1e-6;  ///< relative L2 error of the forces of the fast sum, 1e-3 .. 1e-10
     int threads = 1;
+    std::size_t batch_size = 2;  ///< of RandomBatch
   };
   PairSum(const Model& model, std::size_t particle_count, Options options);
   ~PairSum();

@@ -1,0 +1,52 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/noise.hpp"
+#include "model/ensemble.hpp"
+#include "model/model.hpp"
+#include "solvers/particle/close_pairs.hpp"
+#include "solvers/particle/fault.hpp"
+#include "solvers/particle/langevin.hpp"
+#include "solvers/particle/metropolis.hpp"
+#include "summation/pair_sum.hpp"
+#include "summation/random_batch_sum.hpp"
+
+namespace rieszflow::particle {
+
+/// Moves an ensemble by steps of one length: what `run` does between two outputs. Buffers are kept between
+/// steps.
+class Stepper {
+ public:
+  /// `coarsening` m: the noise of a step is that of 2^m steps of an uncoarsened stepper of h / 2^m, so that
+  /// both follow one Brownian path (but for the bridges of close pairs). `model` and `options` must outlive
+  /// this.
+  Stepper(const Model& model, const ParticleEnsemble& ensemble, const Options& options, int coarsening = 0);
+
+  void set_timestep(double timestep);
+  StepOutcome advance(ParticleEnsemble& ensemble, std::uint64_t step, Statistics& statistics);
+
+ private:
+  const Model& model_;
+  const Options& options_;
+  int coarsening_;
+  double timestep_ = 0.0;
+  std::int64_t accepted_ = 0, proposed_ = 0;  ///< Metropolis moves so far
+  NoiseStream noise_;
+  std::optional<PairSum> pair_sum_;
+  std::optional<RandomBatchSum> batch_sum_;
+  std::optional<ClosePairs> close_pairs_;
+  std::vector<Metropolis> samplers_;               ///< (thread)
+  std::vector<double> forces_, gaussians_, next_;  ///< (replica, particle, dimension)
+
+  int threads() const { return options_.summation.threads; }
+  void evaluate_forces(const ParticleEnsemble& ensemble, std::uint64_t step);
+  void draw(std::uint64_t replica, std::uint64_t step, std::size_t begin, std::size_t count,
+            std::span<double> out) const;
+  StepOutcome euler_step(ParticleEnsemble& ensemble, std::uint64_t step, Statistics& statistics);
+  StepOutcome metropolis_step(ParticleEnsemble& ensemble, std::uint64_t step, Statistics& statistics);
+  StepOutcome first_wall_collision(const ParticleEnsemble& ensemble) const;
+};
+
+}  // namespace rieszflow::particle

@@ -1,0 +1,150 @@
+#include "solvers/particle/timestep_choice.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <vector>
+
+#include "core/expects.hpp"
+#include "solvers/particle/stepper.hpp"
+
+namespace rieszflow::particle {
+namespace {
+
+constexpr std::size_t pilot_coordinates = 8192, most_pilot_particles = 1024;
+constexpr double most_steps = 2048;
+constexpr int most_halvings = 20;
+constexpr std::uint64_t pilot_seed = 0x9e3779b97f4a7c15;  ///< added to the run's: the pilot shares no noise
+
+ParticleEnsemble pilot_of(const ParticleEnsemble& start) {
+  const PilotShape shape = pilot_shape(start.particle_count, start.dimension);
+  ParticleEnsemble pilot{shape.replicas, shape.count, start.dimension, {}};
+  const std::size_t size = pilot.particle_count * pilot.dimension;
+  for (std::size_t r = 0; r < pilot.replica_count; ++r) {
+    const auto from = start.replica(r % start.replica_count).first(size);
+    pilot.positions.insert(pilot.positions.end(), from.begin(), from.end());
+  }
+  return pilot;
+}
+
+/// Time in which diffusion forgets the start; `end` where there is no such time.
+double mixing_time(const Model& model, double end) {
+  if (std::isinf(model.inverse_temperature) || std::holds_alternative<WholeSpace>(model.domain)) return end;
+  const Box box = bounding_box(model.domain);
+  double longest = 0.0;
+  for (std::size_t k = 0; k < box.lower.size(); ++k) longest = std::max(longest, box.upper[k] - box.lower[k]);
+  return std::min(end, model.inverse_temperature * std::pow(longest / std::numbers::pi, 2));
+}
+
+/// Of each replica: mean of |x - center|^2, added to `sums`.
+void add_spreads(const ParticleEnsemble& ensemble, std::span<const double> center,
+                 std::vector<double>& sums) {
+  const std::size_t d = ensemble.dimension;
+  for (std::size_t r = 0; r < ensemble.replica_count; ++r) {
+    const auto x = ensemble.replica(r);
+    double sum = 0.0;
+    for (std::size_t at = 0; at < x.size(); ++at) sum += std::pow(x[at] - center[at % d], 2);
+    sums[r] += sum / static_cast<double>(ensemble.particle_count);
+  }
+}
+
+/// Time averages of the spreads over the later half of `steps` steps; empty when a step fails.
+std::vector<double> spreads(const Model& model, ParticleEnsemble ensemble, const Options& options,
+                            std::span<const double> center, double timestep, std::int64_t steps,
+                            int coarsening) {
+  Stepper stepper(model, ensemble, options, coarsening);
+  stepper.set_timestep(timestep);
+  std::vector<double> sums(ensemble.replica_count, 0.0);
+  Statistics statistics;
+  // Both ensembles are averaged over the same instants, the ends of whole coarse steps.
+  const std::int64_t stride = coarsening == 0 ? 2 : 1;
+  double count = 0.0;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    if (stepper.advance(ensemble, static_cast<std::uint64_t>(step), statistics)) return {};
+    if ((step + 1) % stride != 0 || 2 * (step + 1) <= steps) continue;
+    add_spreads(ensemble, center, sums);
+    count += 1.0;
+  }
+  for (double& sum : sums) sum /= count;
+  return sums;
+}
+
+TimestepChoice by_halving(const Model& model, const ParticleEnsemble& pilot, const Options& options,
+                          double longest, double end, double accuracy) {
+  std::vector<double> center(pilot.dimension, 0.0);
+  for (std::size_t at = 0; at < pilot.positions.size(); ++at)
+    center[at % pilot.dimension] += pilot.positions[at] * static_cast<double>(pilot.dimension) /
+                                    static_cast<double>(pilot.positions.size());
+  const double order = options.scheme == Scheme::Projected ? Projected::weak_order : Reflected::weak_order;
+  const double share = 1.0 / (std::exp2(order) - 1.0), mixing = mixing_time(model, end);
+  TimestepChoice choice;
+  double step = longest;
+  while (step > mixing / 8.0) step *= 0.5;
+  for (; step >= std::ldexp(longest, -most_halvings); step *= 0.5) {
+    const auto steps = static_cast<std::int64_t>(std::min(most_steps / 2.0, std::ceil(mixing / step)));
+    const auto coarse = spreads(model, pilot, options, center, step, steps, 1);
+    const auto fine = spreads(model, pilot, options, center, 0.5 * step, 2 * steps, 0);
+    choice.sweeps += 3 * steps;
+    choice.timestep = 0.5 * step;
+    if (coarse.empty() || fine.empty()) continue;
+    const auto count = static_cast<double>(fine.size());
+    double scale = 0.0, mean = 0.0, square = 0.0;
+    for (std::size_t r = 0; r < fine.size(); ++r) {
+      scale += fine[r] / count;
+      mean += (coarse[r] - fine[r]) / count;
+    }
+    for (std::size_t r = 0; r < fine.size(); ++r) square += std::pow(coarse[r] - fine[r] - mean, 2);
+    const double error = std::sqrt(square / (count * (count - 1.0)));
+    choice.measured = scale > 0.0 ? share * (std::abs(mean) + 2.0 * error) / scale : 0.0;
+    if (choice.measured <= accuracy) {
+      choice.reached = true;
+      return choice;
+    }
+  }
+  return choice;
+}
+
+TimestepChoice by_acceptance(const Model& model, ParticleEnsemble pilot, const Options& options,
+                             double longest, double end) {
+  TimestepChoice choice{.sweeps = mala_warm_up_sweeps, .reached = true};
+  // Steps beyond the time in which diffusion mixes the domain propose nothing new.
+  const double largest = std::min(longest, mixing_time(model, end));
+  double log_step = std::log(0.1 * largest), later = 0.0, accepted = 0.0;
+  for (std::int64_t sweep = 0; sweep < mala_warm_up_sweeps; ++sweep) {
+    Stepper stepper(model, pilot, options);
+    stepper.set_timestep(std::exp(log_step));
+    Statistics statistics;
+    const bool failed = stepper.advance(pilot, static_cast<std::uint64_t>(sweep), statistics).has_value();
+    const double acceptance = failed ? 0.0 : statistics.acceptance;
+    // Gains of Robbins and Monro, Ann. Math. Statist. 22 (1951) 400.
+    log_step += 4.0 * (acceptance - mala_acceptance) / std::sqrt(1.0 + 0.1 * static_cast<double>(sweep));
+    log_step = std::min(log_step, std::log(largest));
+    if (2 * sweep < mala_warm_up_sweeps) continue;
+    later += log_step;
+    accepted += acceptance;
+  }
+  const double half = 0.5 * static_cast<double>(mala_warm_up_sweeps);
+  choice.timestep = std::exp(later / half);
+  choice.measured = accepted / half;
+  return choice;
+}
+
+}  // namespace
+
+PilotShape pilot_shape(std::size_t particle_count, std::size_t dimension) {
+  const std::size_t count = std::min(particle_count, most_pilot_particles);
+  return {std::max<std::size_t>(8, pilot_coordinates / (count * dimension)), count};
+}
+
+TimestepChoice choose_timestep(const Model& model, const ParticleEnsemble& start, const Options& options,
+                               double longest, double end, double accuracy) {
+  expects(longest > 0.0 && end > 0.0 && accuracy > 0.0, "a longest step, a time and an accuracy");
+  Options pilot_options = options;
+  pilot_options.seed += pilot_seed;
+  const ParticleEnsemble pilot = pilot_of(start);
+  return options.scheme == Scheme::Mala ? by_acceptance(model, pilot, pilot_options, longest, end)
+                                        : by_halving(model, pilot, pilot_options, longest, end, accuracy);
+}
+
+}  // namespace rieszflow::particle
