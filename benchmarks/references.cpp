@@ -24,7 +24,8 @@ int main(int count, char** arguments) {
       fmt::print("{:<16} {:<62} {:>9} {:<9} {:>15} {:>9.1e} {:>6} {:>9}\n", first ? c.name : "",
                  first ? c.model : "", first ? std::to_string(c.cells.back()) : "", quantity.name,
                  quantity.exact == 0.0 ? std::string("-") : fmt::format("{:.10f}", quantity.value),
-                 quantity.error(), quantity.error() < 1e-11 ? std::string("-") : fmt::format("{:.2f}", order),
+                 quantity.error(),
+                 quantity.error() < 1e-11 || order < 0.0 ? std::string("-") : fmt::format("{:.2f}", order),
                  first ? fmt::format("{:.3f}", finest.seconds) : std::string());
     }
     for (const Solution& solution : table.solutions) {

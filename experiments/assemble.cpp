@@ -507,6 +507,7 @@ void read_density(Table& table, const std::optional<Domain>& domain, side_by_sid
   side_by_side::DensitySide side;
   for (const std::int64_t cells : table.integers("cells"))
     side.cells.push_back(static_cast<std::size_t>(cells));
+  side.weights = cell_weights_named(table.text("weights"));
   side.options.tolerance = table.number("tolerance");
   if (table.has("timestep")) side.options.timestep = table.number("timestep");
   require_resolvable(table, side.options.timestep, question.end);
@@ -531,13 +532,18 @@ void choose_density_scheme(Table& table, const Model& model, pde::Options& optio
     if (table.text("scheme") == pde::name(scheme)) options.scheme = scheme;
   }
   if (options.scheme == pde::Scheme::SecondOrderUpwind && std::isfinite(model.inverse_temperature)) {
-    table.problem("scheme",
-                  "is \"upwind\", which has no diffusion: must be \"auto\" | \"semi_implicit\" | \"method_of_lines\", "
-                  "or the model needs inverse_temperature = inf");
+    table.problem(
+        "scheme",
+        "is \"upwind\", which has no diffusion: must be \"auto\" | \"semi_implicit\" | \"method_of_lines\", "
+        "or the model needs inverse_temperature = inf");
   }
 }
 
 }  // namespace
+
+CellWeights cell_weights_named(std::string_view word) {
+  return word == "cell_average" ? CellWeights::CellAverage : CellWeights::Galerkin;
+}
 
 std::optional<Model> assemble_model(Document& document, const std::filesystem::path& folder) {
   return model_of(document, domain_of(document), folder, {});

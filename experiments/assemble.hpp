@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/document.hpp"
@@ -33,8 +34,11 @@ Assembly assemble(const Request& request);
 /// together.
 Assembly assemble(config::Document& document, const Request& request);
 
-/// The model alone, of a document that was read with a schema that contains the [model] sections; nothing when there are
-/// problems. `folder`: of the config, for relative paths.
+/// Of the word in a config: "galerkin" | "cell_average".
+CellWeights cell_weights_named(std::string_view word);
+
+/// The model alone, of a document that was read with a schema that contains the [model] sections; nothing
+/// when there are problems. `folder`: of the config, for relative paths.
 std::optional<Model> assemble_model(config::Document& document, const std::filesystem::path& folder);
 
 }  // namespace rieszflow

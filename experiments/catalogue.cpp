@@ -273,6 +273,13 @@ Section particles() {
           }};
 }
 
+Key cell_weights() {
+  return defaulted("weights",
+                   Choice{{{"galerkin", "means over both cells: the exact energy of the cell averages"},
+                           {"cell_average", "from the centre of one over the other"}}},
+                   std::string("galerkin"), "", "of W between cells");
+}
+
 Section density() {
   return {
       .path = "density",
@@ -288,6 +295,7 @@ Section density() {
                       {"method_of_lines", "explicit adaptive reference (Boost.Odeint)"},
                       {"upwind", "limited second-order fluxes, inverse_temperature = inf only"}}},
               std::string("auto"), "", "finite-volume scheme"),
+          cell_weights(),
           optional("timestep", Number::positive(), 1e-3, "time", "fixed step; absent: adaptive"),
           defaulted("tolerance", Number{.lower = 1e-14, .upper = 0.1}, 1e-5, "1/time",
                     "L1 error per unit time of the adaptive step"),
@@ -342,6 +350,29 @@ config::Variant large_deviations() {
           optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400}, "",
                    "grid of the rate function; absent: 400 in d = 1, 96 per axis in d = 2, 24 in d = 3"),
       }};
+}
+
+config::Variant stationary() {
+  return {"stationary",
+          "stationary states: branches, stability, relaxation rates, zero temperature",
+          {
+              defaulted("parameter",
+                        Choice{Words{{"inverse_temperature", "beta, in place of model.inverse_temperature"},
+                                     {"strength", "a factor of all interactions"}}},
+                        std::string("inverse_temperature"), "", "what continuation varies"),
+              optional("values", List{Number{.lower = 0.0, .lower_included = false, .may_be_infinite = true}},
+                       Numbers{1.0, 2.0, 3.0, 4.0}, "",
+                       "of the parameter, in the order of the path; absent: the model alone"),
+              optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400},
+                       "", "of the grid; absent: 400 in d = 1, 96 per axis in d = 2, 24 in d = 3"),
+              cell_weights(),
+              defaulted("random_starts", Integer{.lower = 0, .upper = 10'000}, std::int64_t{8}, "",
+                        "of the search at each value, besides uniform and tilted starts"),
+              defaulted("rates", Integer{.lower = 0, .upper = 100}, std::int64_t{4}, "",
+                        "lowest relaxation rates of each state (finite beta)"),
+              defaulted("tolerance", Number{.lower = 1e-14, .upper = 1e-3}, 1e-12, "", "of the residual"),
+              defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of the random starts"),
+          }};
 }
 
 /// A sweep of a side-by-side run: one of its numbers takes each of `values`.
@@ -438,7 +469,7 @@ Section study_section() {
             optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400},
                      "", "grid of the limit; absent: 400 in d = 1, 32 per axis in d = 2, 10 in d = 3"),
             optional("exact", Number::any(), 0.15, "", "the limit in closed form, where it is known")}},
-
+          stationary(),
       }};
 }
 
@@ -528,7 +559,7 @@ std::string study_sample(const std::string& type) {
       type == "particle_number" || type == "chaos" || type == "identities" || type == "fluctuations";
   Schema schema{top(), model(), domain(), potential()};
   if (type != "boundary") schema.push_back(interaction());
-  if (type != "large_deviations") {
+  if (type != "large_deviations" && type != "stationary") {
     schema.insert(schema.end(), {initial(), initial_components(), time()});
     if (type != "grid")
       schema.push_back(by_count                                   ? swept(particles(), {"count"})
@@ -544,7 +575,8 @@ std::string study_sample(const std::string& type) {
 }
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{{"run", run()}, {"study", study()}, {"verify", verify()}, {"learn", learn()}};
+  static const std::vector<Command> all{
+      {"run", run()}, {"study", study()}, {"verify", verify()}, {"learn", learn()}};
   return all;
 }
 

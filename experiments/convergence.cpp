@@ -80,7 +80,7 @@ DensityPath density_path(const Question& question, const side_by_side::Question&
                          const sweep::Workplace& workplace) {
   DensityPath path;
   const MeanField field(base.model, grid_on(base.model.domain, base.density->cells),
-                        {.threads = workplace.threads});
+                        {.threads = workplace.threads, .weights = base.density->weights});
   pde::State state;
   state.density = cell_averages(base.initial, base.model.domain, field.grid());
   const auto observe = [&](const Clock& clock, const pde::State& now) {

@@ -253,7 +253,7 @@ class Run {
     const auto begin = SteadyClock::now();
     const DensitySide& side = *question_.density;
     const MeanField field(question_.model, grid_on(question_.model.domain, side.cells),
-                          {.threads = question_.threads});
+                          {.threads = question_.threads, .weights = side.weights});
     if (!restored_) density_.density = cell_averages(question_.initial, question_.model.domain, field.grid());
     const auto observe = [this](const Clock& clock, const pde::State& state) {
       observe_density(clock, state);

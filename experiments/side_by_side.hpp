@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/cell_kernel.hpp"
 #include "model/initial_law.hpp"
 #include "model/model.hpp"
 #include "solvers/particle/langevin.hpp"
@@ -24,6 +25,7 @@ struct ParticleSide {
 struct DensitySide {
   std::vector<std::size_t> cells;  ///< (dimension)
   pde::Options options{};
+  CellWeights weights = CellWeights::Galerkin;  ///< of W between cells
 };
 
 /// What to run. Made by experiments/assemble from a config, or by hand.

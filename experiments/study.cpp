@@ -442,6 +442,41 @@ Sweep chaos_of(Document& document, Table& table, const Request& request) {
           equilibrium::plan(sampling, with_counts(question.base, question.counts), 2.0)};
 }
 
+// ---- stationary states ----
+
+stationary_states::Question stationary_of(Table& table, Model model, const Request& request) {
+  stationary_states::Question question{.name = {}, .model = std::move(model), .values = {}, .cells = {}};
+  const std::size_t d = dimension(question.model.domain);
+  if (std::holds_alternative<WholeSpace>(question.model.domain) || d > 3) {
+    table.problem("type", "needs a grid: a bounded domain or a torus of dimension 1, 2 or 3");
+    return question;
+  }
+  question.parameter = table.text("parameter") == "strength"
+                           ? stationary_states::Parameter::Strength
+                           : stationary_states::Parameter::InverseTemperature;
+  const bool strength = question.parameter == stationary_states::Parameter::Strength;
+  if (!table.has("values"))
+    table.fill("values", std::vector<double>{strength ? 1.0 : question.model.inverse_temperature});
+  question.values = table.numbers("values");
+  if (strength &&
+      std::any_of(question.values.begin(), question.values.end(), [](double v) { return std::isinf(v); }))
+    table.problem("values", "holds inf, must hold finite factors of the interaction");
+  if (!table.has("cells")) table.fill("cells", std::vector<std::int64_t>(d, d == 1 ? 400 : d == 2 ? 96 : 24));
+  const std::vector<std::int64_t>& cells = table.integers("cells");
+  if (cells.size() != d)
+    table.problem("cells", fmt::format("has {} entries, must have {}: one for each coordinate of the domain",
+                                       cells.size(), d));
+  for (const std::int64_t count : cells) question.cells.push_back(static_cast<std::size_t>(count));
+  if (request.seed) table.fill("seed", *request.seed);
+  question.search = {.solve = {.tolerance = table.number("tolerance")},
+                     .random_starts = static_cast<int>(table.integer("random_starts")),
+                     .seed = static_cast<std::uint64_t>(table.integer("seed"))};
+  question.rates = static_cast<int>(table.integer("rates"));
+  question.weights = cell_weights_named(table.text("weights"));
+  question.threads = request.threads;
+  return question;
+}
+
 }  // namespace
 
 Assembly assemble(const Request& request) {
@@ -458,7 +493,7 @@ Assembly assemble(const Request& request) {
     assembly.question = equilibrium_of(*document, *table, request);
   } else if (type == "chaos") {
     assembly.question = chaos_of(*document, *table, request);
-  } else if (good && type != "large_deviations") {
+  } else if (good && type != "large_deviations" && type != "stationary") {
     assembly.question = convergence_of(*document, *table, request);
   } else {
     std::optional<Model> model = assemble_model(*document, request.config.parent_path());
@@ -467,7 +502,11 @@ Assembly assemble(const Request& request) {
                                          std::pair("particles", "timestep"), std::pair("density", "cells")})
         refuse(*document, section, key, table->type());
     }
-    if (model && good) {
+    if (model && type == "stationary") {
+      stationary_states::Question question = stationary_of(*table, std::move(*model), request);
+      question.name = assembly.name;
+      assembly.question = std::move(question);
+    } else if (model && good) {
       large_deviations::Question question =
           large_deviations_of(*document, *table, std::move(*model), request);
       question.name = assembly.name;
@@ -492,7 +531,8 @@ std::string plan(const Question& question) {
                 q.options.replicates, q.options.sweeps,
                 q.cells.empty() ? std::string("no") : fmt::format("{}", fmt::join(q.cells, " x ")));
           },
-          [](const Sweep& sweep) { return sweep.plan; }},
+          [](const Sweep& sweep) { return sweep.plan; },
+          [](const stationary_states::Question& q) { return stationary_states::plan(q); }},
       question);
 }
 

@@ -4,6 +4,7 @@
 
 #include "experiments/assemble.hpp"
 #include "experiments/large_deviations.hpp"
+#include "experiments/stationary_states.hpp"
 #include "experiments/sweep.hpp"
 
 /// `rieszflow study`: one model and a question about its limits. The `type` of [study] names the question.
@@ -15,7 +16,7 @@ struct Sweep {
   std::string plan;
 };
 
-using Question = std::variant<large_deviations::Question, Sweep>;
+using Question = std::variant<large_deviations::Question, Sweep, stationary_states::Question>;
 
 struct Assembly {
   std::string name;

@@ -53,6 +53,13 @@ int study(const ExperimentOptions& options) {
                                                             .progress = progress,
                                                             .interrupted = interrupted});
               return std::tuple(outcome.status, outcome.message, outcome.summary);
+            },
+            [&](const stationary_states::Question& question) {
+              const auto outcome = stationary_states::run(question, {.directory = folder,
+                                                                     .resolved_config = assembly.resolved,
+                                                                     .provenance = provenance(),
+                                                                     .progress = progress});
+              return std::tuple(outcome.status, outcome.message, outcome.summary);
             }},
       assembly.question);
   return conclude(console, "study", folder, status, message, summary);
@@ -70,6 +77,7 @@ Command study_command(CLI::App& program) {
       "  rieszflow study experiments/large_deviations/curie_weiss.toml\n"
       "  rieszflow study experiments/large_deviations/curie_weiss.toml --set study.counts=[10,20] --out "
       "out/quick\n"
+      "  rieszflow study experiments/stationary/desai_zwanzig.toml\n"
       "  rieszflow study experiments/convergence/gaussian_mmd.toml --dry-run\n"
       "Rows are independent: --resume measures the missing ones, --threads many at a time.");
   return {command, [options] { return study(*options); }};

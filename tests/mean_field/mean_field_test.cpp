@@ -177,6 +177,40 @@ TEST(MeanField, LowRankAgreesWithTheEqualCosine) {
   for (std::size_t i = 0; i < 64; ++i) EXPECT_NEAR(a[i], b[i], 1e-13);
 }
 
+TEST(MeanField, LowRankEqualsItsDirectSumBesideAConvolutionAndInADisc) {
+  // strength sum_k g_k(x) g_k(y), linear g_k: their cell averages are the values at the centres.
+  const std::vector<std::string> names{"x", "y"};
+  LowRankInteraction low_rank{.strength = 0.7, .functions = {}};
+  for (const char* text : {"x", "1 - 2*y", "x + y"})
+    low_rank.functions.push_back(std::make_shared<ExpressionFunction>(text, names));
+  const LogarithmicInteraction log;
+  const std::vector<Model> models{{Box{{-1.0, 0.0}, {1.0, 0.5}}, {}, {low_rank, log}, 1.0},
+                                  {Ball{{0.3, -0.2}, 1.1}, {}, {log, low_rank}, 1.0}};
+  for (const Model& model : models) {
+    const Grid grid = grid_on(model.domain, {9, 7});
+    const MeanField field(model, grid, {});
+    const std::vector<double> averages = random_averages(grid.cell_count(), 5);
+    std::vector<double> masses = averages, out(averages.size()), a(2), b(2);
+    for (std::size_t i = 0; i < masses.size(); ++i)
+      masses[i] *= grid.volume_fractions.empty() ? 1.0 : grid.volume_fractions[i];
+    const double energy = field.interaction_potential(averages, out);
+    std::vector<double> exact = direct_sum(log, grid, masses);
+    double exact_energy = 0.0;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      grid.cell_center(i, a);
+      for (std::size_t j = 0; j < out.size(); ++j) {
+        grid.cell_center(j, b);
+        exact[i] += 0.7 *
+                    (a[0] * b[0] + (1.0 - 2.0 * a[1]) * (1.0 - 2.0 * b[1]) + (a[0] + a[1]) * (b[0] + b[1])) *
+                    masses[j] * grid.cell_volume();
+      }
+      EXPECT_NEAR(out[i], exact[i], 1e-13 * (1.0 + std::abs(exact[i])));
+      exact_energy += 0.5 * exact[i] * masses[i] * grid.cell_volume();
+    }
+    EXPECT_NEAR(energy, exact_energy, 1e-13 * (1.0 + std::abs(exact_energy)));
+  }
+}
+
 TEST(MeanField, GivesTheEnergyOfThePiecewiseConstantDensityExactly) {
   // Uniform density on [0, 1]: (1/2) double-integral |x - y|^-1/2 = 4/3 for every grid; V = x^2 / 2: 1/6.
   for (const std::size_t cells : {1U, 2U, 7U, 100U}) {

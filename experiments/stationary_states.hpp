@@ -1,0 +1,56 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/model.hpp"
+#include "solvers/stationary/branches.hpp"
+
+/// The stationary states of a model, several where there are several, along a path in the inverse temperature
+/// or the strength of the interaction: residual, F, stability and relaxation rates of each.
+namespace rieszflow::stationary_states {
+
+enum class Parameter { InverseTemperature, Strength };
+
+struct Question {
+  std::string name;
+  Model model;
+  Parameter parameter = Parameter::InverseTemperature;
+  std::vector<double> values;  ///< of the parameter; the strength is a factor of W
+  std::vector<std::size_t> cells;
+  stationary::SearchOptions search{};
+  int rates = 0;  ///< how many relaxation rates of each state
+  CellWeights weights = CellWeights::Galerkin;
+  int threads = 1;
+};
+
+struct Progress {
+  std::size_t row = 0;
+  std::size_t rows = 0;
+  std::string text;
+};
+
+struct Setting {
+  std::filesystem::path directory;                  ///< result folder; exists
+  std::string resolved_config;                      ///< text of DIR/config.toml
+  std::map<std::string, std::string> provenance{};  ///< attributes of run.h5
+  std::function<void(const Progress&)> progress{};
+};
+
+struct Outcome {
+  RunStatus status = RunStatus::Completed;  ///< NotConverged: no state was found at some value
+  std::string message;
+  std::string summary;  ///< text of DIR/summary.json
+};
+
+/// Writes config.toml, summary.json (one row a state), run.h5 (the densities as snapshots 0, 1, ... in the
+/// order of the rows, their numbers as series) and the report. All at once at the end: it takes seconds.
+Outcome run(const Question& question, const Setting& setting);
+
+/// What it will do, in words.
+std::string plan(const Question& question);
+
+}  // namespace rieszflow::stationary_states
