@@ -189,15 +189,20 @@ Spectrum lowest(const Perturbations& space, const Action& a, const Action& b,
   for (Index k = 0; k < block; ++k) x.col(k) = space.projected(x.col(k));
   MatrixXd ax = images(a, x), bx = images(b, x), p(size, 0), ap(size, 0), bp(size, 0);
   VectorXd values;
+  double size_of_a = 0.0;  // largest |A x| / |x| seen
   result.status = RunStatus::NotConverged;
   for (result.iterations = 0;; ++result.iterations) {
     MatrixXd w(size, 0), aw(size, 0), bw(size, 0);
     if (result.iterations > 0) {
       const MatrixXd residuals = ax - bx * values.asDiagonal();
+      for (Index k = 0; k < x.cols(); ++k)
+        size_of_a = std::max(size_of_a, ax.col(k).norm() / x.col(k).norm());
       result.residual = 0.0;
       std::vector<Index> active;  // a residual that is round-off would only bring noise into the basis
       for (Index k = 0; k < x.cols(); ++k) {
-        const double scale = ax.col(k).norm() + std::abs(values(k)) * bx.col(k).norm();
+        // A zero mode has a residual of round-off over itself: it is measured against the size of A.
+        const double scale =
+            ax.col(k).norm() + std::abs(values(k)) * bx.col(k).norm() + 1e-4 * size_of_a * x.col(k).norm();
         const double relative = residuals.col(k).norm() / scale;
         if (k < wanted) result.residual = std::max(result.residual, relative);
         if (relative > 0.1 * options.tolerance) active.push_back(k);

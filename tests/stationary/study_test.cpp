@@ -111,6 +111,26 @@ TEST(StationaryStudy, ContinuesInTheStrength) {
   EXPECT_EQ(summary.at("rows").at(0).at("strength"), 0.2);
 }
 
+TEST(StationaryStudy, KnowsThatRotatorsOrderAtStrengthTwo) {
+  const Folder folder;
+  const Json summary = summary_of("kuramoto.toml", folder);
+  for (const Json& row : summary.at("rows")) {
+    const double strength = row.at("strength"), rate = row.at("rates").at(0);
+    const bool uniform = std::abs(row.at("free_energy").get<double>() + 1.837877066409) < 1e-9;
+    if (std::abs(strength - 2.0) < 0.05) continue;  // the transition of the grid is at 2 + O(h^2)
+    if (uniform) {
+      EXPECT_NEAR(rate, 1.0 - 0.5 * strength, 1e-3);
+      EXPECT_EQ(row.at("stability"), strength < 2.0 ? "stable" : "unstable");
+    } else {
+      EXPECT_GT(strength, 2.0);
+      EXPECT_EQ(row.at("stability"), "neutral");
+      EXPECT_NEAR(rate, 0.0, 1e-9);
+    }
+  }
+  EXPECT_NEAR(summary.at("rows").at(summary.at("rows").size() - 2).at("free_energy").get<double>(),
+              -2.308092508741, 2e-4);
+}
+
 TEST(StationaryStudy, RefusesWhatHasNoGrid) {
   const auto refused = [](std::vector<std::string> overrides, const std::string& words) {
     try {
