@@ -490,16 +490,17 @@ void choose_timestep(Table& table, side_by_side::Question& question) {
       std::holds_alternative<PositionsLaw>(question.initial)
           ? particle::PilotShape{side.replicas, side.count}
           : particle::pilot_shape(side.count, dimension(question.model.domain));
-  const ParticleEnsemble start = sample(question.initial, question.model.domain, shape.replicas, shape.count,
-                                        side.options.seed);
+  const ParticleEnsemble start =
+      sample(question.initial, question.model.domain, shape.replicas, shape.count, side.options.seed);
   const auto choice = particle::choose_timestep(question.model, start, side.options, question.output_every,
                                                 question.end, accuracy);
   table.fill("timestep", side.options.timestep = choice.timestep);
   if (!choice.reached) {
-    table.problem("timestep",
-                  fmt::format("is \"auto\", but no step down to {:.3g} met the accuracy {:g}: must be a number, "
-                              "or accuracy a larger one",
-                              choice.timestep, accuracy));
+    table.problem(
+        "timestep",
+        fmt::format("is \"auto\", but no step down to {:.3g} met the accuracy {:g}: must be a number, "
+                    "or accuracy a larger one",
+                    choice.timestep, accuracy));
   }
 }
 
@@ -523,19 +524,28 @@ void read_density(Table& table, const std::optional<Domain>& domain, side_by_sid
   question.density = std::move(side);
 }
 
-/// What `auto` means depends on the temperature, and the upwind scheme has one temperature only.
+/// `auto` stays open: the run chooses its fluxes step by step. Some schemes have one kind of temperature
+/// only.
 void choose_density_scheme(Table& table, const Model& model, pde::Options& options) {
-  if (table.text("scheme") == "auto") {
-    table.fill("scheme", std::string(pde::name(pde::automatic_scheme(model))));
-  }
+  const bool is_cold = std::isinf(model.inverse_temperature);
   for (const pde::Scheme scheme : pde::schemes()) {
     if (table.text("scheme") == pde::name(scheme)) options.scheme = scheme;
   }
-  if (options.scheme == pde::Scheme::SecondOrderUpwind && std::isfinite(model.inverse_temperature)) {
+  if (!options.scheme && is_cold) {
+    options.scheme = pde::Scheme::SecondOrderUpwind;
+    table.fill("scheme", std::string(pde::name(*options.scheme)));
+  }
+  if (options.scheme == pde::Scheme::SecondOrderUpwind && !is_cold) {
     table.problem(
         "scheme",
-        "is \"upwind\", which has no diffusion: must be \"auto\" | \"semi_implicit\" | \"method_of_lines\", "
-        "or the model needs inverse_temperature = inf");
+        "is \"upwind\", which has no diffusion: must be \"auto\" or another scheme, or the model needs "
+        "inverse_temperature = inf");
+  }
+  if (options.scheme == pde::Scheme::StabilisedExplicit && is_cold) {
+    table.problem(
+        "scheme",
+        "is \"stabilised_explicit\", which is stable with diffusion only: must be \"auto\" or another "
+        "scheme, or the model needs a finite inverse_temperature");
   }
 }
 

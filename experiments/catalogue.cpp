@@ -248,8 +248,8 @@ Section particles() {
               defaulted("replicas", Integer{.lower = 1, .upper = largest_count}, std::int64_t{8}, "",
                         "independent copies, for standard errors"),
               required("timestep",
-                       NumberOrWord{Number::positive(), {"auto", "found by a pilot run for `accuracy`"}}, 1e-3,
-                       "time", "largest step"),
+                       NumberOrWord{Number::positive(), {"auto", "found by a pilot run for `accuracy`"}},
+                       1e-3, "time", "largest step"),
               defaulted("accuracy", Number{.lower = 1e-5, .upper = 0.5}, 0.005, "",
                         "relative bias of the second moment that timestep = \"auto\" aims at"),
               defaulted(
@@ -273,6 +273,16 @@ Section particles() {
           }};
 }
 
+Choice density_schemes() {
+  Choice choice{
+      {{"auto",
+        "upwind at inverse_temperature = inf, else semi_implicit, with limited fluxes in steps that begin "
+        "with a mean cell Peclet number above 2"}}};
+  for (const pde::Scheme scheme : pde::schemes())
+    choice.options.push_back({std::string(pde::name(scheme)), std::string(pde::description(scheme))});
+  return choice;
+}
+
 Key cell_weights() {
   return defaulted("weights",
                    Choice{{{"galerkin", "means over both cells: the exact energy of the cell averages"},
@@ -281,25 +291,18 @@ Key cell_weights() {
 }
 
 Section density() {
-  return {
-      .path = "density",
-      .occurrence = Occurrence::Optional,
-      .meaning = "the mean-field side; leave out to run the particles alone",
-      .keys = {
-          required("cells", List{Integer{.lower = 1, .upper = most_cells_per_axis}, 1, 3}, Integers{256}, "",
-                   "of the grid, one number for each coordinate"),
-          defaulted(
-              "scheme",
-              Choice{{{"auto", "upwind at inverse_temperature = inf, else semi_implicit"},
-                      {"semi_implicit", "implicit Scharfetter-Gummel steps, potential frozen over a step"},
-                      {"method_of_lines", "explicit adaptive reference (Boost.Odeint)"},
-                      {"upwind", "limited second-order fluxes, inverse_temperature = inf only"}}},
-              std::string("auto"), "", "finite-volume scheme"),
-          cell_weights(),
-          optional("timestep", Number::positive(), 1e-3, "time", "fixed step; absent: adaptive"),
-          defaulted("tolerance", Number{.lower = 1e-14, .upper = 0.1}, 1e-5, "1/time",
-                    "L1 error per unit time of the adaptive step"),
-      }};
+  return {.path = "density",
+          .occurrence = Occurrence::Optional,
+          .meaning = "the mean-field side; leave out to run the particles alone",
+          .keys = {
+              required("cells", List{Integer{.lower = 1, .upper = most_cells_per_axis}, 1, 3}, Integers{256},
+                       "", "of the grid, one number for each coordinate"),
+              defaulted("scheme", density_schemes(), std::string("auto"), "", "finite-volume scheme"),
+              cell_weights(),
+              optional("timestep", Number::positive(), 1e-3, "time", "fixed step; absent: adaptive"),
+              defaulted("tolerance", Number{.lower = 1e-14, .upper = 0.1}, 1e-5, "1/time",
+                        "L1 error that the adaptive step aims at, per unit time"),
+          }};
 }
 
 Section compare() {

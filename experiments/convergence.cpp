@@ -594,7 +594,7 @@ sweep::Study study(const Question& question) {
       if (question.reference == Reference::ZeroTemperature) {
         Question cold = question;
         cold.base.model.inverse_temperature = std::numeric_limits<double>::infinity();
-        cold.base.density->options.scheme = pde::automatic_scheme(cold.base.model);
+        cold.base.density->options.scheme.reset();
         measured = measure_density(cold, cold.base, 0.0, workplace);
         limit = measured.value;
       } else if (base.particles && base.density) {

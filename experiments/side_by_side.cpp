@@ -131,6 +131,7 @@ class Run {
                           .averages = state};
       density_.clock = clock;
       density_.next_timestep = checkpoint->numbers.at("next_timestep");
+      density_.energy_defect = checkpoint->numbers.at("energy_defect");
       file_->drop_after("observables/density", clock);
       file_->drop_after("density", clock);
     } else if (stage_ == Stage::Particles) {
@@ -180,6 +181,7 @@ class Run {
     checkpoint.integers["step"] = clock.step;
     checkpoint.numbers["time"] = clock.time;
     checkpoint.numbers["next_timestep"] = density_.next_timestep;
+    checkpoint.numbers["energy_defect"] = density_.energy_defect;
     const std::vector<double>& state =
         stage_ == Stage::Density ? density_.density.averages : particles_.ensemble.positions;
     checkpoint.arrays["state"] =
@@ -263,7 +265,10 @@ class Run {
     timing_["density"] = {{"seconds", seconds_since(begin)},
                           {"accepted_steps", result.statistics.accepted},
                           {"rejected_for_error", result.statistics.rejected_error},
-                          {"rejected_for_energy", result.statistics.rejected_energy}};
+                          {"rejected_for_energy", result.statistics.rejected_energy},
+                          {"rejected_for_solve", result.statistics.rejected_solve},
+                          {"rejected_for_state", result.statistics.rejected_state},
+                          {"limited_steps", result.statistics.limited}};
     conclude(result, "density", question_.particles ? Stage::Particles : Stage::Finished);
   }
 
@@ -277,6 +282,8 @@ class Run {
            energy.potential_energy + energy.interaction_energy);
     append("density/entropy", "1", "differential entropy, minus integral rho log rho", clock, energy.entropy);
     append("density/dissipation", "energy/time", "-dF/dt of (6)", clock, state.diagnostics.dissipation);
+    append("density/energy_defect", "energy", "F(t) - F(0) plus the integral of the dissipation", clock,
+           state.energy_defect);
     append("density/mass", "1", "integral rho", clock, mass(state.density));
     append("density/mean", "length", "integral x rho", clock, mean(state.density));
     append("density/second_moment", "length^2", "integral |x|^2 rho", clock, second_moment(state.density));
@@ -439,8 +446,9 @@ class Run {
 
   Json density_summary(const io::RunReader& reader) const {
     Json last;
-    for (const char* key : {"mass", "free_energy", "entropy", "potential_energy", "interaction_energy",
-                            "total_energy", "dissipation", "mean", "second_moment", "minimum"}) {
+    for (const char* key :
+         {"mass", "free_energy", "entropy", "potential_energy", "interaction_energy", "total_energy",
+          "dissipation", "energy_defect", "mean", "second_moment", "minimum"}) {
       add_final(last, reader, "density", key);
     }
     if (const auto clocks = reader.density_clocks(); !clocks.empty()) {

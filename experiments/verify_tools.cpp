@@ -89,7 +89,7 @@ stationary::Result minimiser(const Model& model, const Density& start) {
 Density evolved(const Model& model, Density start, double end, double tolerance) {
   const MeanField field(model, start.grid, {});
   pde::State state{.density = std::move(start)};
-  const pde::Options options{.scheme = pde::automatic_scheme(model), .tolerance = tolerance};
+  const pde::Options options{.tolerance = tolerance};
   const pde::Result result = pde::run(field, state, options, Schedule::at({0.0, end}), {}, {});
   if (result.status != RunStatus::Completed) spoil(state.density.averages);
   return std::move(state.density);

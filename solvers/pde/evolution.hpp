@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -10,9 +11,12 @@
 /// The McKean-Vlasov equation on a grid, theory.md (4)-(6).
 namespace rieszflow::pde {
 
-/// The first two share the Scharfetter-Gummel semi-discretisation (scharfetter_gummel.hpp).
+/// Time schemes. All but the last share the Scharfetter-Gummel semi-discretisation (scharfetter_gummel.hpp).
 enum class Scheme {
-  SemiImplicit,      ///< implicit in rho, Phi = V + W*rho frozen; two half steps against one, extrapolated
+  SemiImplicit,         ///< implicit in rho, Phi = V + W*rho frozen; two half steps against one, extrapolated
+  LimitedSemiImplicit,  ///< the same with fluxes that are of second order at large cell Peclet numbers too
+  EnergyStable,         ///< implicit in rho and in W*rho, taken at the middle of the step
+  StabilisedExplicit,   ///< Runge-Kutta-Chebyshev of second order; beta finite
   MethodOfLines,     ///< explicit Dormand-Prince of Boost.Odeint: independent, accurate, slow on fine grids
   SecondOrderUpwind  ///< beta = infinity only: upwind.hpp with Heun's method, fronts over two or three cells
 };
@@ -23,23 +27,47 @@ std::string_view name(Scheme scheme);
 std::string_view description(Scheme scheme);
 /// All of them.
 std::span<const Scheme> schemes();
-/// What `auto` means for a model: SecondOrderUpwind at beta = infinity, else SemiImplicit.
-Scheme automatic_scheme(const Model& model);
 
-/// Order of convergence in the timestep on smooth solutions; measured by tests/pde.
-constexpr double order(Scheme scheme) { return scheme == Scheme::MethodOfLines ? 5.0 : 2.0; }
+/// What a scheme does; tests/pde measures each of these. Every scheme keeps the mass to round-off. What does
+/// not hold at every timestep holds at every accepted one: the step is refused and made shorter.
+struct Properties {
+  double order;                 ///< of convergence in the timestep on smooth solutions
+  bool positive_at_every_step;  ///< rho >= 0 whatever the timestep
+  bool decays_at_every_step;    ///< F does not grow whatever the timestep and the pair interaction
+  bool keeps_gibbs_states;      ///< exp(-beta V) without interaction does not move (round-off)
+};
+constexpr Properties properties(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::SemiImplicit:
+    case Scheme::LimitedSemiImplicit:
+      return {2.0, true, false, true};
+    case Scheme::EnergyStable:
+      return {1.0, true, true, true};
+    case Scheme::StabilisedExplicit:
+      return {2.0, false, false, true};
+    case Scheme::MethodOfLines:
+      return {5.0, false, false, true};
+    case Scheme::SecondOrderUpwind:
+      return {2.0, false, false, false};
+  }
+  return {};
+}
+constexpr double order(Scheme scheme) { return properties(scheme).order; }
 
 struct Options {
-  Scheme scheme = Scheme::SemiImplicit;
+  /// Absent: SecondOrderUpwind at beta = infinity; else SemiImplicit, with limited fluxes in the steps that
+  /// begin with a mean cell Peclet number above 2 (ScharfetterGummel::mean_peclet_number).
+  std::optional<Scheme> scheme{};
   double timestep =
       0.0;  ///< > 0: an output interval is divided into equal steps no longer than this; 0: adaptive
-  double tolerance = 1e-5;  ///< adaptive: aimed-at L1 error per unit time
+  double tolerance = 1e-5;  ///< adaptive: aimed-at L1 error, per unit time or at times of order one
 };
 
 /// What an observer sees beside the density.
 struct Diagnostics {
   FreeEnergy energy;
-  double dissipation = 0.0;  ///< (6), >= 0: -dF/dt of the semi-discretisation; infinite beside empty cells
+  double dissipation =
+      0.0;  ///< (6), >= 0: -dF/dt of the semi-discretisation (at empty cells: ScharfetterGummel)
 };
 
 /// Everything a resumed run needs to continue bitwise.
@@ -47,7 +75,10 @@ struct State {
   Density density{};
   Clock clock{};
   double next_timestep = 0.0;  ///< 0: choose
-  Diagnostics diagnostics{};   ///< of the density; set whenever an observer is called and at the end of a run
+  /// F(t) - F(0) + integral of the dissipation, trapezoidal rule over the accepted steps: zero up to the
+  /// error in time.
+  double energy_defect = 0.0;
+  Diagnostics diagnostics{};  ///< of the density; set from the start of a run on
 };
 
 struct Statistics {
@@ -55,6 +86,8 @@ struct Statistics {
   std::int64_t rejected_error = 0;   ///< error above the tolerance
   std::int64_t rejected_energy = 0;  ///< the free energy would have grown
   std::int64_t rejected_state = 0;   ///< the new state was not finite or not positive
+  std::int64_t rejected_solve = 0;   ///< the implicit equation was not solved
+  std::int64_t limited = 0;          ///< accepted steps with limited fluxes
   double seconds = 0.0;
 };
 
@@ -68,9 +101,9 @@ struct Result : RunResult {
 /// every step.
 ///
 /// Ends with NotFinite or LostPositivity when no step above 1e-12 of the run gives a finite, positive state,
-/// with NotConverged when none decreases F or meets the tolerance, with Concentrated when an attractive
-/// singular interaction has drawn more than 2^-(d+1) of the mass into one cell: the grid no longer resolves
-/// the solution. `state` is then the last good one.
+/// with NotConverged when none decreases F, meets the tolerance or is solved, with Concentrated when an
+/// attractive singular interaction has drawn more than 2^-(d+1) of the mass into one cell: the grid no longer
+/// resolves the solution. `state` is then the last good one.
 Result run(const MeanField& field, State& state, const Options& options, const Schedule& schedule,
            const Observer<State>& observe, const StopRule& stop);
 

@@ -1,5 +1,6 @@
 #include "experiments/assemble.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -160,7 +161,7 @@ TEST(Assemble, NumericsHaveDefaultsAndPhysicsHasNone) {
   EXPECT_EQ(assembly.question.output_every, 0.02);
   EXPECT_EQ(assembly.question.snapshots_every, 0.02);
   EXPECT_EQ(assembly.question.particles->options.scheme, particle::Scheme::Reflected);
-  EXPECT_EQ(assembly.question.density->options.scheme, pde::Scheme::SemiImplicit);
+  EXPECT_FALSE(assembly.question.density->options.scheme);
   EXPECT_EQ(assembly.question.density->options.timestep, 0.0) << "adaptive";
   EXPECT_TRUE(assembly.question.compare);
   for (const char* line : {"inverse_temperature = 4.0\n", "lower = [-1.0]\n", "stiffness = 1.0\n",
@@ -352,7 +353,13 @@ TEST(Assemble, TheDensityIsUpwindedAtZeroTemperatureOnly) {
     const auto document = config::Document::parse(text, "c.toml", catalogue::run(), {});
     return assemble(*document, {.config = "c.toml"}).question.density->options.scheme;
   };
-  EXPECT_EQ(scheme(riesz_gas), pde::Scheme::SemiImplicit);
+  EXPECT_EQ(scheme(riesz_gas), std::nullopt);  // chosen step by step
+  for (const pde::Scheme each : pde::schemes()) {
+    if (each == pde::Scheme::SecondOrderUpwind) continue;
+    EXPECT_EQ(scheme(with(riesz_gas, "cells = [256]",
+                          fmt::format("cells = [256]\nscheme = \"{}\"", pde::name(each)))),
+              each);
+  }
   EXPECT_EQ(scheme(cold), pde::Scheme::SecondOrderUpwind);
   EXPECT_NE(problems(with(riesz_gas, "cells = [256]", "cells = [256]\nscheme = \"upwind\""))
                 .find("density.scheme: is \"upwind\", which has no diffusion"),
