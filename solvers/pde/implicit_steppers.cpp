@@ -156,7 +156,8 @@ class EnergyStableStepper : public Stepper {
       error += 0.5 * std::abs(previous_[i] - 2.0 * work.trial[i] + averages[i]) *
                (volumes.empty() ? work.field.grid().cell_volume() : volumes[i]);
     }
-    return verdict(error, tolerance_ * timestep, 1.0);
+    // Between error per step and per unit time, as in SemiImplicitStepper.
+    return verdict(error, 2.0 * std::pow(tolerance_, 1.5) * std::sqrt(timestep), 1.5);
   }
 
  private:

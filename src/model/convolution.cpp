@@ -118,19 +118,25 @@ class LongLine {
 
   LongLine(std::size_t count, std::span<const double> weights, int threads)
       : count_(count), threads_(threads) {
-    rows_ = 64;
-    while (rows_ * rows_ < count) rows_ *= 2;
+    // Columns of 128 numbers stay in the first cache, up to rows too long for the second.
+    rows_ = count <= (std::size_t{1} << 18) ? 128 : 64;
+    while (rows_ * rows_ < count && count > (std::size_t{1} << 18)) rows_ *= 2;
     half_ = rows_ / 2 + 1;
     for (columns_ = width; rows_ * columns_ < 2 * count - 1 || !is_smooth(columns_);) columns_ += width;
-    matrix_ = aligned_array<Complex>(half_ * columns_);
+    stride_ = columns_ + lanes;  // a power of two would send a whole column to a few sets of the cache
+    matrix_ = aligned_array<Complex>(half_ * stride_);
     twiddle_ = aligned_array<Complex>(half_ * columns_);
     const double unit = -2.0 * std::numbers::pi / static_cast<double>(rows_ * columns_);
     for (std::size_t k = 0; k < half_; ++k) {
       for (std::size_t j = 0; j < columns_; ++j) {
-        twiddle_[k * columns_ + j] = std::polar(1.0, unit * static_cast<double>(k * j));
+        twiddle_[(j / width * half_ + k) * width + j % width] =
+            std::polar(1.0, unit * static_cast<double>(k * j));
       }
     }
-    for (int t = 0; t < threads_; ++t) buffers_.push_back(aligned_array<Complex>((rows_ + 1) * lanes));
+    for (int t = 0; t < threads_; ++t) {
+      buffers_.push_back(aligned_array<Complex>((rows_ + 1) * lanes));
+      row_buffers_.push_back(aligned_array<Complex>(columns_));
+    }
     {
       const std::lock_guard lock(planner());
       const int n = static_cast<int>(rows_), m = static_cast<int>(columns_), many = static_cast<int>(lanes);
@@ -141,8 +147,9 @@ class LongLine {
       };
       down_.reset(columns(FFTW_FORWARD));
       up_.reset(columns(FFTW_BACKWARD));
-      across_.reset(fftw_plan_dft_1d(m, raw(matrix_.get()), raw(matrix_.get()), FFTW_FORWARD, FFTW_ESTIMATE));
-      back_.reset(fftw_plan_dft_1d(m, raw(matrix_.get()), raw(matrix_.get()), FFTW_BACKWARD, FFTW_ESTIMATE));
+      fftw_complex *row = raw(matrix_.get()), *apart = raw(row_buffers_[0].get());  // in place costs copies
+      across_.reset(fftw_plan_dft_1d(m, row, apart, FFTW_FORWARD, FFTW_ESTIMATE));
+      back_.reset(fftw_plan_dft_1d(m, apart, row, FFTW_BACKWARD, FFTW_ESTIMATE));
     }
     // The kernel's transform by the same steps, from the even sequence of the whole length: real.
     std::vector<double> even(rows_ * columns_, 0.0);
@@ -152,16 +159,16 @@ class LongLine {
     }
     for (std::size_t block = 0; block < columns_ / width; ++block)
       transform_columns(even.data(), even.size(), block, 0);
-    spectrum_.resize(half_ * columns_);
+    spectrum_.resize(half_ * stride_);
     const double scale = 0.25 / static_cast<double>(rows_ * columns_);  // two transforms carry a factor 2
     for (std::size_t k = 0; k < half_; ++k) {
-      Complex* row = matrix_.get() + k * columns_;
-      fftw_execute_dft(across_.get(), raw(row), raw(row));
-      for (std::size_t j = 0; j < columns_; ++j) spectrum_[k * columns_ + j] = row[j].real() * scale;
+      Complex* row = row_buffers_[0].get();
+      fftw_execute_dft(across_.get(), raw(matrix_.get() + k * stride_), raw(row));
+      for (std::size_t j = 0; j < columns_; ++j) spectrum_[k * stride_ + j] = row[j].real() * scale;
     }
   }
 
-  static bool suits(std::size_t count) { return count >= 8192; }
+  static bool suits(std::size_t count) { return count >= 4096; }
 
   void operator()(const double* in, double* out) {
 #pragma omp parallel num_threads(threads_) if (threads_ > 1)
@@ -175,10 +182,10 @@ class LongLine {
         transform_columns(in, count_, block, thread);
 #pragma omp for schedule(static)
       for (std::size_t k = 0; k < half_; ++k) {
-        Complex* row = matrix_.get() + k * columns_;
-        fftw_execute_dft(across_.get(), raw(row), raw(row));
-        multiply(row, spectrum_.data() + k * columns_, columns_);
-        fftw_execute_dft(back_.get(), raw(row), raw(row));
+        Complex *row = matrix_.get() + k * stride_, *apart = row_buffers_[thread].get();
+        fftw_execute_dft(across_.get(), raw(row), raw(apart));
+        multiply(apart, spectrum_.data() + k * stride_, columns_);
+        fftw_execute_dft(back_.get(), raw(apart), raw(row));
       }
 #pragma omp for schedule(static)
       for (std::size_t block = 0; block < columns_ / width; ++block) {
@@ -187,9 +194,9 @@ class LongLine {
         for (std::size_t k = 0; k < half_; ++k) {
           // At k = 0 and rows/2 the mirror is the row itself: it goes to the spare row behind the buffer.
           const std::size_t mirror = k == 0 || 2 * k == rows_ ? rows_ : rows_ - k;
-          untwist_and_merge(parts(matrix_.get() + k * columns_ + first),
-                            parts(twiddle_.get() + k * columns_ + first), parts(buffer + mirror * lanes),
-                            parts(buffer + k * lanes));
+          untwist_and_merge(parts(matrix_.get() + k * stride_ + first),
+                            parts(twiddle_.get() + (block * half_ + k) * width),
+                            parts(buffer + mirror * lanes), parts(buffer + k * lanes));
         }
         fftw_execute_dft(up_.get(), raw(buffer), raw(buffer));
         const double* columns = parts(buffer);
@@ -225,16 +232,19 @@ class LongLine {
     for (std::size_t k = 0; k < half_; ++k) {
       const std::size_t mirror = k == 0 ? 0 : rows_ - k;
       split_and_twist(parts(buffer + k * lanes), parts(buffer + mirror * lanes),
-                      parts(twiddle_.get() + k * columns_ + first),
-                      parts(matrix_.get() + k * columns_ + first));
+                      parts(twiddle_.get() + (block * half_ + k) * width),
+                      parts(matrix_.get() + k * stride_ + first));
     }
   }
 
   std::size_t count_, rows_ = 0, half_ = 0, columns_ = 0;
+  std::size_t stride_ = 0;  ///< of the rows of `matrix_` and `spectrum_`
   int threads_;
-  AlignedArray<Complex> matrix_, twiddle_;
+  AlignedArray<Complex> matrix_;   ///< (k1, column)
+  AlignedArray<Complex> twiddle_;  ///< (block of `width` columns, k1, column of the block): as it is read
   std::vector<double> spectrum_;
-  std::vector<AlignedArray<Complex>> buffers_;  ///< (thread)
+  std::vector<AlignedArray<Complex>> buffers_;      ///< (thread)
+  std::vector<AlignedArray<Complex>> row_buffers_;  ///< (thread)
   Plan down_, up_, across_, back_;
 };
 
@@ -258,11 +268,15 @@ struct EvenConvolution::Implementation {
   mutable std::vector<AlignedArray<double>> row_buffers;      ///< (thread)
   mutable std::vector<AlignedArray<Complex>> column_buffers;  ///< (thread)
   mutable std::vector<AlignedArray<Complex>> plane_buffers;   ///< (thread), d = 3
+  bool line_by_line = false;  ///< d = 2, long columns: each by itself, where `lanes` of them leave the first
+                              ///< cache; the spectrum is then (column, half_1)
   Plan row_forward, row_backward;
   std::array<Plan, 2> column_forward, column_backward;
 
   void transform_kernel(std::span<const double> weights, std::span<const std::size_t> offsets);
   void convolve_columns(std::size_t block, Complex* column, Complex* plane) const;
+  void convolve_lines(std::size_t block, Complex* lines) const;
+  std::size_t line_stride() const { return length[1] + lanes; }  ///< no power of two
 };
 
 void EvenConvolution::Implementation::transform_kernel(std::span<const double> weights,
@@ -302,10 +316,10 @@ void EvenConvolution::Implementation::transform_kernel(std::span<const double> w
     data = std::move(next);
     extent = next_extent;
   }
-  spectrum.assign(half[0] * half[1] * row_stride, 0.0);
+  spectrum.assign(half[0] * half[1] * (line_by_line ? half[2] : row_stride), 0.0);
   for (std::size_t row = 0; row < half[0] * half[1]; ++row) {
     for (std::size_t k = 0; k < half[2]; ++k)
-      spectrum[row * row_stride + k] = scale * data[row * half[2] + k];
+      spectrum[line_by_line ? k * half[1] + row : row * row_stride + k] = scale * data[row * half[2] + k];
   }
 }
 
@@ -335,6 +349,7 @@ EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<
   self.row_count = self.count[0] * self.count[1];
   self.row_stride = (self.half[2] + lanes - 1) / lanes * lanes;
   self.threads = self.row_count * self.count[2] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1;
+  self.line_by_line = self.dimension == 2 && self.length[1] >= 256;
   self.transform_kernel(weights, offsets);
 
   self.rows = aligned_array<Complex>(self.row_count * self.row_stride);
@@ -342,7 +357,9 @@ EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<
   for (int t = 0; t < self.threads; ++t) {
     self.row_buffers.push_back(aligned_array<double>(self.length[2]));
     if (has_columns)
-      self.column_buffers.push_back(aligned_array<Complex>(std::max(self.length[0], self.length[1]) * lanes));
+      self.column_buffers.push_back(
+          aligned_array<Complex>(self.line_by_line ? (lanes + 1) * self.line_stride()
+                                                   : std::max(self.length[0], self.length[1]) * lanes));
     if (self.dimension == 3)
       self.plane_buffers.push_back(aligned_array<Complex>(self.count[0] * self.length[1] * lanes));
   }
@@ -355,6 +372,11 @@ EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<
     const int n = static_cast<int>(self.length[axis]);
     fftw_complex* buffer = raw(self.column_buffers[0].get());
     const auto plan = [&](int sign) {
+      if (self.line_by_line) {
+        fftw_complex* apart = buffer + lanes * self.line_stride();
+        return sign == FFTW_FORWARD ? fftw_plan_dft_1d(n, buffer, apart, sign, FFTW_ESTIMATE)
+                                    : fftw_plan_dft_1d(n, apart, buffer, sign, FFTW_ESTIMATE);
+      }
       return fftw_plan_many_dft(1, &n, lanes, buffer, nullptr, lanes, 1, buffer, nullptr, lanes, 1, sign,
                                 FFTW_ESTIMATE);
     };
@@ -369,6 +391,29 @@ EvenConvolution& EvenConvolution::operator=(EvenConvolution&&) noexcept = defaul
 
 std::size_t EvenConvolution::offset_count(std::size_t count, Kind kind) {
   return kind == Kind::Circular ? count / 2 + 1 : count;
+}
+
+/// Long columns of a plane, block * lanes .. + lanes - 1: turned into lines and back.
+void EvenConvolution::Implementation::convolve_lines(std::size_t block, Complex* lines) const {
+  const std::size_t first = block * lanes, stride = line_stride(), n = count[1], size = length[1];
+  for (std::size_t i = 0; i < n; ++i) {
+    const Complex* row = rows.get() + i * row_stride + first;
+    for (std::size_t lane = 0; lane < lanes; ++lane) lines[lane * stride + i] = row[lane];
+  }
+  Complex* apart = lines + lanes * stride;
+  for (std::size_t lane = 0; lane < std::min(lanes, half[2] - first); ++lane) {
+    Complex* line = lines + lane * stride;
+    std::fill(line + n, line + size, Complex{});
+    fftw_execute_dft(column_forward[1].get(), raw(line), raw(apart));
+    const double* weight = spectrum.data() + (first + lane) * half[1];
+    for (std::size_t k = 0; k < half[1]; ++k) apart[k] *= weight[k];
+    for (std::size_t k = half[1]; k < size; ++k) apart[k] *= weight[size - k];
+    fftw_execute_dft(column_backward[1].get(), raw(apart), raw(line));
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    Complex* row = rows.get() + i * row_stride + first;
+    for (std::size_t lane = 0; lane < lanes; ++lane) row[lane] = lines[lane * stride + i];
+  }
 }
 
 /// The axes other than the last, for the columns block * lanes .. + lanes - 1.
@@ -464,8 +509,13 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
       Complex* column = self.column_buffers[thread].get();
       Complex* plane = self.dimension == 3 ? self.plane_buffers[thread].get() : nullptr;
 #pragma omp for schedule(static)
-      for (std::size_t block = 0; block < stride / lanes; ++block)
-        self.convolve_columns(block, column, plane);
+      for (std::size_t block = 0; block < stride / lanes; ++block) {
+        if (self.line_by_line) {
+          self.convolve_lines(block, column);
+        } else {
+          self.convolve_columns(block, column, plane);
+        }
+      }
     }
 #pragma omp for schedule(static)
     for (std::size_t row = 0; row < rows; ++row) {
