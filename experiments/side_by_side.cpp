@@ -457,7 +457,7 @@ class Run {
       last["fingerprint"] = fingerprint(density.averages);
     }
     return {{"cells", question_.density->cells},
-            {"scheme", pde::name(question_.density->options.scheme)},
+            {"scheme", question_.density->options.scheme ? pde::name(*question_.density->options.scheme) : "auto"},
             {"final", last}};
   }
 

@@ -170,8 +170,7 @@ inline Solution evolved(const Model& model, const Density& start, double end, do
   state.clock.time = begin_time;
   const auto begin = std::chrono::steady_clock::now();
   const pde::Result outcome =
-      pde::run(field, state, {.scheme = pde::automatic_scheme(model), .tolerance = tolerance},
-               Schedule::at({begin_time, end}), {}, {});
+      pde::run(field, state, {.tolerance = tolerance}, Schedule::at({begin_time, end}), {}, {});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return {outcome.status == RunStatus::Completed, measure(state), seconds};
 }

@@ -121,8 +121,7 @@ inline Structure structure_of(const RandomModel& problem) {
     const MeanField field(problem.model, grid, {});
     pde::State state{.density = problem.start};
     double previous = std::numeric_limits<double>::infinity();
-    const pde::Options options{.scheme = pde::automatic_scheme(problem.model),
-                               .tolerance = problem.tolerance};
+    const pde::Options options{.tolerance = problem.tolerance};
     const auto look = [&] {
       const FreeEnergy energy = field.free_energy(state.density);  // not what the run says of itself
       result.mass_error = std::max(result.mass_error, std::abs(mass(state.density) - 1.0));
