@@ -511,7 +511,8 @@ std::pair<double, std::string> theoretical_exponent(const Question& question) {
     case Parameter::Timestep:
       if (question.error == ErrorKind::MeanSquare || is_distance(question.quantity)) return unknown;
       if (!question.base.particles)
-        return {pde::order(question.base.density->options.scheme.value_or(pde::Scheme::SemiImplicit)), "order of the scheme in time"};
+        return {pde::order(question.base.density->options.scheme.value_or(pde::Scheme::SemiImplicit)),
+                "order of the scheme in time"};
       switch (question.base.particles->options.scheme) {
         case particle::Scheme::Projected:
           if (std::holds_alternative<Box>(model.domain) || std::holds_alternative<Ball>(model.domain))
