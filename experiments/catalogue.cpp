@@ -6,6 +6,7 @@
 #include "experiments/learning_config.hpp"
 #include "experiments/verify_config.hpp"
 #include "features/feature_map.hpp"
+#include "solvers/pde/evolution.hpp"
 
 namespace rieszflow::catalogue {
 using config::Choice;
