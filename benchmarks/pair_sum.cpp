@@ -98,6 +98,49 @@ void pair_sum(benchmark::State& state, const Interaction& interaction, bool with
       benchmark::Counter::kIsRate);
 }
 
+/// Many small systems at once: range(0) replicas of range(1) particles in the plane.
+void replicas(benchmark::State& state, const Interaction& interaction) {
+  const auto count = static_cast<std::size_t>(state.range(0)), n = static_cast<std::size_t>(state.range(1));
+  const Model model{WholeSpace{2}, {}, {interaction}, 1.0};
+  const PairSum sum(model, n, {.method = PairSum::Method::Direct});
+  const auto x = cloud(count * n, 2);
+  std::vector<double> forces(x.size(), 0.0);
+  for (auto _ : state) {
+    sum.add_forces(x, count, forces);
+    benchmark::DoNotOptimize(forces.data());
+  }
+  state.counters["pairs/s"] =
+      benchmark::Counter(static_cast<double>(count) * static_cast<double>(n) * static_cast<double>(n - 1) *
+                             static_cast<double>(state.iterations()),
+                         benchmark::Counter::kIsRate);
+}
+
+/// Wall time with range(1) threads, N = range(0) in the plane: needs a quiet machine.
+void threads(benchmark::State& state, const Interaction& interaction) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  const Model model{WholeSpace{2}, {}, {interaction}, 1.0};
+  const PairSum sum(model, n,
+                    {.method = PairSum::Method::Direct, .threads = static_cast<int>(state.range(1))});
+  const auto x = cloud(n, 2);
+  std::vector<double> forces(x.size(), 0.0);
+  for (auto _ : state) {
+    sum.add_forces(x, 1, forces);
+    benchmark::DoNotOptimize(forces.data());
+  }
+}
+
+/// The noise of one Langevin step of range(0) particles in the plane, beside its pair sum above.
+void noise(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  const NoiseStream stream(1, NoisePurpose::LangevinIncrement);
+  std::vector<double> gaussians(2 * n);
+  std::uint64_t step = 0;
+  for (auto _ : state) {
+    stream.gaussian_block(0, step++, n, 2, gaussians);
+    benchmark::DoNotOptimize(gaussians.data());
+  }
+}
+
 const Interaction logarithm = LogarithmicInteraction{}, coulomb = RieszInteraction{.exponent = 1.0},
                   riesz = RieszInteraction{.exponent = 0.7};
 constexpr auto direct = PairSum::Method::Direct;
@@ -106,7 +149,7 @@ BENCHMARK_CAPTURE(plain_loop, log, 0.0)->ArgsProduct({{1000}, {1, 2}});
 BENCHMARK_CAPTURE(plain_loop, coulomb, 1.0)->Args({1000, 3});
 BENCHMARK_CAPTURE(plain_loop, riesz_0_7, 0.7)->ArgsProduct({{1000}, {1, 2, 3}});
 BENCHMARK_CAPTURE(pair_sum, log_force, logarithm, false, direct, 1e-6)
-    ->ArgsProduct({{1000, 10000}, {1, 2, 3}});
+    ->ArgsProduct({{100, 1000, 10000}, {1, 2, 3}});
 BENCHMARK_CAPTURE(pair_sum, log_force_energy, logarithm, true, direct, 1e-6)
     ->ArgsProduct({{1000, 10000}, {1, 2, 3}});
 BENCHMARK_CAPTURE(pair_sum, coulomb_force_energy, coulomb, true, direct, 1e-6)
@@ -117,6 +160,10 @@ BENCHMARK_CAPTURE(pair_sum, riesz_0_7_force_energy, riesz, true, direct, 1e-6)
 BENCHMARK_CAPTURE(pair_sum, gaussian_force_energy, Interaction{GaussianInteraction{1.0, 0.3}}, true, direct,
                   1e-6)
     ->ArgsProduct({{10000}, {1, 2, 3}});
+
+BENCHMARK_CAPTURE(replicas, log_force, logarithm)->Args({1000, 100})->Args({100, 1000});
+BENCHMARK_CAPTURE(threads, log_force, logarithm)->ArgsProduct({{20000}, {1, 2}})->UseRealTime();
+BENCHMARK(noise)->Arg(1000);
 
 constexpr auto fast = PairSum::Method::Fast;
 BENCHMARK_CAPTURE(pair_sum, log_fast_1e_5, logarithm, true, fast, 1e-5)
