@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "experiments/report_page.hpp"
 #include "io/files.hpp"
@@ -30,9 +31,11 @@ std::string interval(const Json& row) {
 }
 
 std::string setting_of(const Json& row) {
-  return fmt::format("{}, d = {}, label noise {}, input noise {}", row.at("dataset").get<std::string>(),
-                     row.at("dimension").get<int>(), row.at("noise").get<double>(),
-                     row.at("input_noise").get<double>());
+  std::string text =
+      fmt::format("{}, d = {}", row.at("dataset").get<std::string>(), row.at("dimension").get<int>());
+  for (const auto& [key, what] : {std::pair{"noise", "label noise"}, std::pair{"input_noise", "input noise"}})
+    if (row.at(key).get<double>() > 0.0) text += fmt::format(", {} {}", what, row.at(key).get<double>());
+  return text;
 }
 
 std::string result_table(const Json& summary) {
@@ -168,6 +171,7 @@ void write_learning_report(const fs::path& directory) {
     add_trace(run, "Energy", "energy",
               {{"learning/hamiltonian", "H_N"},
                {"learning/alignment", "A(mu_N)"},
+               {"learning/repulsion", "repulsion"},
                {"validation/validation_alignment", "A, held out"}},
               "trace_energy", sections[1].figures);
     add_trace(run, "Held-out log-loss", "nat", {{"validation/validation_loss", "classifier"}}, "trace_loss",
