@@ -563,7 +563,7 @@ std::string study_sample(const std::string& type) {
       type == "particle_number" || type == "chaos" || type == "identities" || type == "fluctuations";
   Schema schema{top(), model(), domain(), potential()};
   if (type != "boundary") schema.push_back(interaction());
-  if (type != "large_deviations" && type != "stationary") {
+  if (type != "large_deviations" && type != "stationary" && type != "free_energy") {
     schema.insert(schema.end(), {initial(), initial_components(), time()});
     if (type != "grid")
       schema.push_back(by_count                                   ? swept(particles(), {"count"})

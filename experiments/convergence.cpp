@@ -484,6 +484,17 @@ std::optional<exact::OrnsteinUhlenbeck> gaussian_model(const Model& model, const
   return exact;
 }
 
+std::pair<double, std::string> correction_exponent(const Model& model) {
+  const auto d = static_cast<double>(dimension(model.domain));
+  for (const Interaction& interaction : model.interactions) {
+    const auto* riesz = std::get_if<RieszInteraction>(&interaction);
+    if (riesz == nullptr || riesz->softening > 0.0 || riesz->exponent < 0.5 * d) continue;
+    if (riesz->exponent == 0.5 * d) return {not_a_number, "log N / N"};
+    return {-(d / riesz->exponent - 1.0), "theory.md section 3, item 2: s between d/2 and d"};
+  }
+  return {-1.0, "theory.md section 3, item 2"};
+}
+
 std::pair<double, std::string> theoretical_exponent(const Question& question) {
   const Model& model = question.base.model;
   const std::pair<double, std::string> unknown{not_a_number, ""};
@@ -496,15 +507,7 @@ std::pair<double, std::string> theoretical_exponent(const Question& question) {
       if (question.quantity == Quantity::ReplicaEntropy || question.quantity == Quantity::Entropy)
         return unknown;
       if (question.error == ErrorKind::MeanSquare || is_distance(question.quantity)) return {-1.0, chaos};
-      // Energies and laws at rate 1/N where W is square integrable.
-      const auto d = static_cast<double>(dimension(model.domain));
-      for (const Interaction& interaction : model.interactions) {
-        const auto* riesz = std::get_if<RieszInteraction>(&interaction);
-        if (riesz == nullptr || riesz->softening > 0.0 || riesz->exponent < 0.5 * d) continue;
-        if (riesz->exponent == 0.5 * d) return unknown;  // log N / N
-        return {-(d / riesz->exponent - 1.0), "theory.md section 3, item 2: s between d/2 and d"};
-      }
-      return {-1.0, "theory.md section 3, item 2"};
+      return correction_exponent(model);
     }
     case Parameter::InverseTemperature:
       return unknown;

@@ -77,6 +77,11 @@ struct Question {
 /// Gaussian start, d = 1, walls at least six standard deviations away. Nothing for any other.
 std::optional<exact::OrnsteinUhlenbeck> gaussian_model(const Model& model, const InitialLaw& initial);
 
+/// Exponent of the finite-N correction of energies, with its source: -1 where W is square integrable (s <
+/// d/2),
+/// -(d/s - 1) for d/2 < s < d, NaN at s = d/2 (log N / N).
+std::pair<double, std::string> correction_exponent(const Model& model);
+
 /// The exponent that theory knows for this question, with its source; NaN where it knows none.
 std::pair<double, std::string> theoretical_exponent(const Question& question);
 
