@@ -121,6 +121,19 @@ std::string checks(const io::RunReader& run) {
     text += fmt::format("<li>Smallest cell average of the density at any output: <strong>{}</strong>.</li>\n",
                         with_minus(fmt::format("{:.2e}", value)));
   }
+  if (const auto identities = report::find_series(run, "particles/identities")) {
+    const std::size_t columns = identities->description.columns, last = identities->value.size() - columns;
+    double largest = 0.0;
+    for (std::size_t k = 0; k < columns && !identities->standard_error.empty(); ++k) {
+      const double z = identities->value[last + k] / identities->standard_error[last + k];
+      if (std::isfinite(z)) largest = std::max(largest, std::abs(z));
+    }
+    text += fmt::format(
+        "<li>Exact identities of equilibrium (contact theorem, Schwinger-Dyson) at the end: the largest of "
+        "{} residuals "
+        "is <strong>{:.1f}</strong> standard errors from zero{}.</li>\n",
+        columns, largest, largest > 4.0 ? ": not in equilibrium, or biased by the timestep" : "");
+  }
   return text.empty() ? text : "<ul>\n" + text + "</ul>\n";
 }
 

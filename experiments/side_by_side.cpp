@@ -16,6 +16,7 @@
 #include "model/description.hpp"
 #include "model/mean_field.hpp"
 #include "summation/energy.hpp"
+#include "summation/identities.hpp"
 
 namespace rieszflow::side_by_side {
 
@@ -352,6 +353,7 @@ class Run {
              }));
     }
     append_moments(clock, ensemble);
+    append_identities(clock, ensemble);
     if (outputs_.is_snapshot(clock.time)) {
       file_->append_positions(clock, ensemble);
       if (question_.compare) compare(clock, ensemble);
@@ -369,6 +371,19 @@ class Run {
     append("particles/mean", "length", "mean position", clock, value, standard_error);
     append("particles/second_moment", "length^2", "mean of |x|^2", clock,
            mean_estimate(second_moments(ensemble)));
+  }
+
+  /// Residuals that are zero on average in equilibrium, whatever the kernel: a diagnostic of every run.
+  void append_identities(const Clock& clock, const ParticleEnsemble& ensemble) {
+    std::vector<double> value, standard_error;
+    std::string meaning;
+    for (const Identity& identity : equilibrium_identities(question_.model, *pair_sum_, ensemble)) {
+      const Estimate estimate = mean_estimate(identity.residuals);
+      value.push_back(estimate.value);
+      standard_error.push_back(estimate.standard_error);
+      meaning += (meaning.empty() ? "zero in equilibrium: " : "; ") + identity.name;
+    }
+    if (!value.empty()) append("particles/identities", "1", meaning, clock, value, standard_error);
   }
 
   // ------------------------------------------------------------------------------------------------
@@ -464,7 +479,7 @@ class Run {
   Json particle_summary(const io::RunReader& reader) const {
     Json last;
     for (const char* key : {"free_energy", "entropy", "potential_energy", "interaction_energy",
-                            "total_energy", "hamiltonian", "mean", "second_moment"}) {
+                            "total_energy", "hamiltonian", "mean", "second_moment", "identities"}) {
       add_final(last, reader, "particles", key);
     }
     if (const auto clocks = reader.position_clocks(); !clocks.empty()) {

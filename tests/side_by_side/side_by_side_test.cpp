@@ -215,6 +215,20 @@ TEST(SideBySide, TheReportDrawsAsManyBinsAsAskedFor) {
   EXPECT_NE(asked, io::read_text(other.path() / "figures" / "state_0.svg"));
 }
 
+TEST(SideBySide, ExactIdentitiesOfEquilibriumAreADiagnosticOfTheParticles) {
+  const Folder folder;
+  Question question = gaussian_question(50, 40);
+  question.end = 4.0;
+  const Json last = Json::parse(run_in(folder, question).summary)["particles"]["final"];
+  ASSERT_EQ(last["identities"].size(), 3u);  // two fields and the contact theorem
+  for (std::size_t k = 0; k < 3; ++k)
+    EXPECT_LT(std::abs(last["identities"][k].get<double>()),
+              4.5 * last["identities_standard_error"][k].get<double>());
+  const io::RunReader reader(folder.path() / "run.h5");
+  EXPECT_NE(reader.series("particles/identities").description.meaning.find("contact theorem"), std::string::npos);
+  EXPECT_NE(io::read_text(folder.path() / "report.html").find("Exact identities"), std::string::npos);
+}
+
 TEST(SideBySide, EachSideRunsAlone) {
   for (const bool particles : {true, false}) {
     const Folder folder;
