@@ -464,7 +464,7 @@ Section study_section() {
            {counts({10.0, 40.0}), averaged()}},
           {"boundary",
            "bias of an average by timestep: projected 1/2 with its constant, reflected 1, mala none",
-           {required("values", List{Number::positive(), 2}, Numbers{0.04, 0.02, 0.01}, "time",
+           {required("values", List{Number::positive(), 2}, Numbers{0.05, 0.025, 0.0125}, "time",
                      "in place of particles.timestep"),
             linear_function("x"), averaged()}},
           {"fluctuations",

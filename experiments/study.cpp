@@ -194,6 +194,18 @@ std::vector<double> swept_values(Table& table, bool whole, double smallest) {
   return values;
 }
 
+/// An output interval is divided into equal steps: a timestep that does not divide it is not the one that is
+/// taken.
+void require_even_steps(Table& table, const std::vector<double>& timesteps, double interval) {
+  for (const double timestep : timesteps) {
+    const double ratio = interval / timestep;
+    if (interval > 0.0 && (ratio < 0.5 || std::abs(ratio - std::round(ratio)) > 1e-6 * ratio))
+      table.problem("values",
+                    fmt::format("holds {:g}, must divide the time between two outputs, which is {:g}",
+                                timestep, interval));
+  }
+}
+
 /// The four sweeps of a side-by-side run.
 Sweep convergence_of(Document& document, Table& table, const Request& request) {
   using namespace convergence;
@@ -308,6 +320,10 @@ Sweep convergence_of(Document& document, Table& table, const Request& request) {
   rieszflow::Assembly run = rieszflow::assemble(document, request);  // throws all problems
   question.name = run.question.name;
   question.base = std::move(run.question);
+  if (steps)
+    require_even_steps(table, question.values,
+                       question.average_from ? question.base.output_every : question.base.end);
+  document.throw_problems();
   std::tie(question.expected, question.expected_reference) = theoretical_exponent(question);
   if (table.has("expected")) {
     question.expected = table.number("expected");
@@ -399,6 +415,7 @@ Sweep equilibrium_of(Document& document, Table& table, const Request& request) {
   const Model& model = sampling.base.model;
   if (type == "boundary") {
     refuse_model(table, equilibrium::boundary_refusal(model));
+    require_even_steps(table, timesteps, sampling.base.output_every);
     document.throw_problems();
     std::vector<side_by_side::Question> rows;
     for (const double timestep : timesteps) {

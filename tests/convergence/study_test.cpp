@@ -220,7 +220,7 @@ value = "x"
 type = "uniform"
 [time]
 end = 8.0
-output_every = 0.25
+output_every = 0.2
 [particles]
 count = 100
 replicas = 40
@@ -452,6 +452,8 @@ TEST(Study, RefusesWhatItCannotAnswer) {
   EXPECT_NE(problems_of(folder, changed(wall, "type = \"box\"", "type = \"torus\""),
                         {"model.potential.0.value=cos(pi*x)"})
                 .find("must be a box or a ball"),
+            std::string::npos);
+  EXPECT_NE(problems_of(folder, wall, {"study.values=[0.04, 0.03]"}).find("holds 0.03, must divide"),
             std::string::npos);
   EXPECT_NE(problems_of(folder, wall, {"particles.replicas=2"}).find("must be >= 8"), std::string::npos);
   EXPECT_NE(problems_of(folder, changed(log_gas, "\"identities\"", "\"chaos\"") + "[density]\ncells = [64]\n")
