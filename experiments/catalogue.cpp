@@ -379,6 +379,62 @@ config::Variant stationary() {
           }};
 }
 
+Key grid_of_the_density() {
+  return optional("cells", List{Integer{.lower = 2, .upper = most_cells_per_axis}, 1, 3}, Integers{400}, "",
+                  "grid of the density; absent: 400 in d = 1, 96 per axis in d = 2, 24 in d = 3");
+}
+
+config::Variant partition_function() {
+  return {
+      "partition_function",
+      "(1/N) log Z_N of the Gibbs law, against -beta min F of the density",
+      {
+          required("counts", List{Integer{.lower = 1, .upper = 100'000}}, Integers{10, 20, 40, 80}, "", "N"),
+          optional("inverse_temperatures", List{Number::positive()}, Numbers{1.0, 2.0, 10.0}, "1/energy",
+                   "beta; absent: that of the model"),
+          defaulted("method",
+                    Choice{Words{{"reweighting", "overlapping couplings, multistate Bennett ratios"},
+                                 {"thermodynamic", "integration over the coupling: an independent check"}}},
+                    std::string("reweighting"), "", "how log Z is found along the coupling of W"),
+          defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{32}, "",
+                    "independent repetitions: the standard error"),
+          defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{2000}, "",
+                    "Monte Carlo sweeps per window and replicate"),
+          defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),
+          grid_of_the_density(),
+      }};
+}
+
+config::Variant path_probability() {
+  return {
+      "path_probability",
+      "probability of a rare event at the end of the dynamics, by paths under a learnt control",
+      {
+          required("function", Text{}, std::string("x"), "", "f of the statistic (1/N) sum f(x_i), as text"),
+          required("levels", List{Number::any()}, Numbers{1.0}, "", "c of the event"),
+          defaulted("event",
+                    Choice{Words{{"above", "the statistic exceeds the level"},
+                                 {"below", "the statistic stays under the level"}}},
+                    std::string("above"), "", "which values are rare"),
+          required("counts", List{Integer{.lower = 1, .upper = 100'000}}, Integers{10, 20, 40}, "", "N"),
+          required("end", Number::positive(), 1.0, "time", "when the statistic is read"),
+          required("timestep", Number::positive(), 0.01, "time",
+                   "of the Euler chain whose probability this is"),
+          required("start", List{Number::any()}, Numbers{0.0}, "length", "where all particles start"),
+          defaulted("spread", Number::non_negative(), 0.0, "length",
+                    "they start equally spaced within it (d = 1), on a circle of this radius (d = 2)"),
+          defaulted("paths", Integer{.lower = 2, .upper = 100'000'000}, std::int64_t{1000}, "",
+                    "per replicate"),
+          defaulted("replicates", Integer{.lower = 2, .upper = 10'000}, std::int64_t{32}, "",
+                    "independent repetitions: the standard error"),
+          defaulted("intervals", Integer{.lower = 1, .upper = 10'000}, std::int64_t{10}, "",
+                    "of time, on which the control is constant"),
+          defaulted("learning_paths", Integer{.lower = 20, .upper = 10'000'000}, std::int64_t{500}, "",
+                    "per round of learning the control"),
+          defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),
+      }};
+}
+
 /// A sweep of a side-by-side run: one of its numbers takes each of `values`.
 config::Variant convergence(std::string name, std::string meaning, Key values) {
   Choice statistics;
@@ -474,6 +530,8 @@ Section study_section() {
                      "", "grid of the limit; absent: 400 in d = 1, 32 per axis in d = 2, 10 in d = 3"),
             optional("exact", Number::any(), 0.15, "", "the limit in closed form, where it is known")}},
           stationary(),
+          partition_function(),
+          path_probability(),
       }};
 }
 
@@ -557,13 +615,18 @@ std::vector<std::string> study_types() {
   return names;
 }
 
+bool asks_the_model_alone(std::string_view type) {
+  return type == "large_deviations" || type == "free_energy" || type == "stationary" ||
+         type == "partition_function" || type == "path_probability";
+}
+
 std::string study_sample(const std::string& type) {
   const bool sampled = type == "identities" || type == "fluctuations" || type == "boundary";
   const bool by_count =
       type == "particle_number" || type == "chaos" || type == "identities" || type == "fluctuations";
   Schema schema{top(), model(), domain(), potential()};
   if (type != "boundary") schema.push_back(interaction());
-  if (type != "large_deviations" && type != "stationary" && type != "free_energy") {
+  if (!asks_the_model_alone(type)) {
     schema.insert(schema.end(), {initial(), initial_components(), time()});
     if (type != "grid")
       schema.push_back(by_count                                   ? swept(particles(), {"count"})

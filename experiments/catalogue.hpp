@@ -17,6 +17,8 @@ const config::Schema& study();
 /// Types of [study], and a complete commented config of one of them, with the sections that it reads.
 std::vector<std::string> study_types();
 std::string study_sample(const std::string& type);
+/// Types of study that ask about the model alone: no [initial], [time], [particles], [density].
+bool asks_the_model_alone(std::string_view type);
 
 /// A command that takes a config.
 struct Command {

@@ -71,7 +71,11 @@ rare_event::Statistic statistic_of(const StatisticChoice& choice, const std::vec
 /// on one another, on their order or on the number of threads. After each row DIR/rows.json is replaced as a
 /// whole. At the end the fit
 ///
-///     -log P = N I + b log N + a + c/N,  b = 1/2 (0 for `largest`),  and with b free as a diagnostic,
+///     -log P = N I + L_N + a + c/N,   L_N = -log( integral_A exp(-N (I(x) - I)) dx / integral exp(-N I(x))
+///     dx )
+///
+/// with the rate function's curve I(x) of the density for linear statistics in d = 1, elsewhere L_N = (1/2)
+/// log N, its form for a steep edge (0 for `largest`); and with b log N, b free, as a diagnostic,
 ///
 /// per temperature and level, compared with I of the mean-field side by z = (I_N - I)/error; `passed`: |z| <
 /// 3 and one per cent. With four or more temperatures also, per count and level, -log P = beta N E + a log

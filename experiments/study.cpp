@@ -12,6 +12,7 @@
 #include "experiments/chaos.hpp"
 #include "experiments/convergence.hpp"
 #include "experiments/equilibrium.hpp"
+#include "experiments/free_energies.hpp"
 #include "experiments/free_energy.hpp"
 #include "model/description.hpp"
 #include "solvers/rare_event/interaction_field.hpp"
@@ -149,6 +150,105 @@ large_deviations::Question large_deviations_of(Document& document, Table& table,
                   "a kernel distance needs the minimiser of F as its target: at most three dimensions");
   }
   return question;
+}
+
+// ---- partition functions and paths ----
+
+std::vector<std::size_t> counts_of(const Table& table) {
+  std::vector<std::size_t> counts;
+  for (const std::int64_t count : table.integers("counts")) counts.push_back(static_cast<std::size_t>(count));
+  return counts;
+}
+
+Sweep partition_function_of(Table& table, Model model, const std::string& name, const Request& request) {
+  const std::size_t d = dimension(model.domain);
+  if (const auto sentence = rare_event::InteractionField::refusal(model)) table.problem("type", *sentence);
+  if (std::holds_alternative<WholeSpace>(model.domain) && rare_event::essential_box(model).lower.empty()) {
+    table.problem("type",
+                  "is a question about the Gibbs law, which in the whole space needs a potential that grows "
+                  "along every axis");
+  }
+  if (d > 3 && !model.potentials.empty())
+    table.problem("type", "integrates exp(-beta V) over at most three coordinates");
+  if (!table.has("inverse_temperatures"))
+    table.fill("inverse_temperatures", std::vector<double>{model.inverse_temperature});
+  if (request.seed) table.fill("seed", *request.seed);
+  if (!table.has("cells") && d <= 3)
+    table.fill("cells", std::vector<std::int64_t>(d, d == 1 ? 400 : d == 2 ? 96 : 24));
+  free_energies::PartitionQuestion question{
+      .name = name,
+      .model = std::move(model),
+      .counts = counts_of(table),
+      .inverse_temperatures = table.numbers("inverse_temperatures"),
+      .options = {.method = table.text("method") == "thermodynamic"
+                                ? rare_event::PartitionMethod::Thermodynamic
+                                : rare_event::PartitionMethod::Reweighting,
+                  .replicates = static_cast<std::size_t>(table.integer("replicates")),
+                  .sweeps = table.integer("sweeps"),
+                  .seed = static_cast<std::uint64_t>(table.integer("seed"))},
+      .cells = {}};
+  if (table.has("cells")) {
+    for (const std::int64_t cells : table.integers("cells"))
+      question.cells.push_back(static_cast<std::size_t>(cells));
+    if (question.cells.size() != d)
+      table.problem("cells",
+                    fmt::format("has {} entries, must have {}: one for each coordinate of the domain",
+                                question.cells.size(), d));
+  }
+  return {.study = free_energies::study(question),
+          .plan = fmt::format(
+              "model      {}\nrows       {} (N = {}; beta = {})\nsampling   {} replicates of {} "
+              "sweeps a coupling\n",
+              description(question.model), question.counts.size() * question.inverse_temperatures.size(),
+              fmt::join(question.counts, ", "), fmt::join(question.inverse_temperatures, ", "),
+              question.options.replicates, question.options.sweeps)};
+}
+
+Sweep path_probability_of(Table& table, Model model, const std::string& name, const Request& request) {
+  const std::size_t d = dimension(model.domain);
+  if (request.seed) table.fill("seed", *request.seed);
+  free_energies::PathQuestion question{
+      .name = name,
+      .model = std::move(model),
+      .function = function_of(table, "function", d),
+      .above = table.text("event") == "above",
+      .levels = table.numbers("levels"),
+      .counts = counts_of(table),
+      .start = table.numbers("start"),
+      .spread = table.number("spread"),
+      .options = {.end = table.number("end"),
+                  .timestep = table.number("timestep"),
+                  .paths = static_cast<std::size_t>(table.integer("paths")),
+                  .replicates = static_cast<std::size_t>(table.integer("replicates")),
+                  .intervals = static_cast<std::size_t>(table.integer("intervals")),
+                  .learning_paths = static_cast<std::size_t>(table.integer("learning_paths")),
+                  .seed = static_cast<std::uint64_t>(table.integer("seed"))}};
+  if (std::isinf(question.model.inverse_temperature))
+    table.problem("type", "is a question about noise, needs a finite inverse_temperature");
+  if (question.start.size() != d) {
+    table.problem("start", fmt::format("has {} entries, must have {}: one for each coordinate of the domain",
+                                       question.start.size(), d));
+    question.start.resize(d);
+  }
+  if (question.spread > 0.0 && d > 2)
+    table.problem("spread", fmt::format("is {:g}, must be 0 in {} dimensions", question.spread, d));
+  if (question.spread == 0.0 && has_singular_interaction(question.model))
+    table.problem("spread", "is 0, must be positive: the interaction is infinite where particles coincide");
+  for (const std::size_t count : question.counts) {
+    const std::vector<double> positions = free_energies::path_start(question, count);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (contains(question.model.domain, std::span(positions).subspan(i * d, d))) continue;
+      table.problem("start", "puts particles outside of the domain");
+      i = count;
+    }
+  }
+  return {.study = free_energies::study(question),
+          .plan = fmt::format(
+              "model      {}\nrows       {} (N = {}; levels {})\nsampling   {} replicates of {} "
+              "paths, {} steps each\n",
+              description(question.model), question.counts.size() * question.levels.size(),
+              fmt::join(question.counts, ", "), fmt::join(question.levels, ", "), question.options.replicates,
+              question.options.paths, std::ceil(question.options.end / question.options.timestep))};
 }
 
 // ---- sweeps ----
@@ -544,7 +644,7 @@ Assembly assemble(const Request& request) {
     assembly.question = free_energy_of(*document, *table, request);
   } else if (type == "chaos") {
     assembly.question = chaos_of(*document, *table, request);
-  } else if (good && type != "large_deviations" && type != "stationary") {
+  } else if (good && !catalogue::asks_the_model_alone(type)) {
     assembly.question = convergence_of(*document, *table, request);
   } else {
     std::optional<Model> model = assemble_model(*document, request.config.parent_path());
@@ -557,6 +657,10 @@ Assembly assemble(const Request& request) {
       stationary_states::Question question = stationary_of(*table, std::move(*model), request);
       question.name = assembly.name;
       assembly.question = std::move(question);
+    } else if (model && type == "partition_function") {
+      assembly.question = partition_function_of(*table, std::move(*model), assembly.name, request);
+    } else if (model && type == "path_probability") {
+      assembly.question = path_probability_of(*table, std::move(*model), assembly.name, request);
     } else if (model && good) {
       large_deviations::Question question =
           large_deviations_of(*document, *table, std::move(*model), request);

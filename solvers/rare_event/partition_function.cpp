@@ -88,6 +88,14 @@ Box essential_box(const Model& model) {
   return box;
 }
 
+std::optional<Model> bounded(Model model) {
+  if (!std::holds_alternative<WholeSpace>(model.domain)) return model;
+  Box box = essential_box(model);
+  if (box.lower.empty()) return std::nullopt;
+  model.domain = std::move(box);
+  return model;
+}
+
 double log_one_particle_integral(const Model& model) {
   const bool whole = std::holds_alternative<WholeSpace>(model.domain);
   if (model.potentials.empty()) return whole ? not_a_number : std::log(volume(model.domain));

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,8 +21,8 @@ enum class PartitionMethod {
 struct PartitionOptions {
   PartitionMethod method = PartitionMethod::Reweighting;
   std::size_t nodes = 8;  ///< of Thermodynamic
-  std::size_t replicates = 8;
-  std::int64_t sweeps = 5000;  ///< per window and replicate
+  std::size_t replicates = 32;
+  std::int64_t sweeps = 1250;  ///< per window and replicate
   double spacing = 1.75;  ///< of neighbouring couplings, in standard deviations of beta N times the energy
   std::uint64_t seed = 0;
   int threads = 1;
@@ -44,6 +45,10 @@ struct PartitionFunction {
 /// Box that holds exp(-beta V) up to exp(-60) along the axes through the origin, the minimum of V there
 /// sought within 20 of it; empty when V does not confine.
 Box essential_box(const Model& model);
+
+/// The model where its density lives: on its domain, or on the essential box in the whole space; nothing when
+/// V does not confine.
+std::optional<Model> bounded(Model model);
 
 /// log of the one-particle integral of exp(-beta V) over the domain: Gauss-Legendre panels, nested over the
 /// axes, each axis of a ball within its chord. In the whole space: over the essential box. Relative error

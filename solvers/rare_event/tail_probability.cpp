@@ -96,7 +96,8 @@ class Pilot {
   }
 
   /// Harmonic umbrellas whose means run from `from` to `to`, `from` < `to`; `start` is a state near `from`.
-  std::optional<std::vector<Rung>> umbrellas(const Rung& start, double from, double to,
+  /// Where `to` lies beyond the range of the statistic the means must at least reach `required`.
+  std::optional<std::vector<Rung>> umbrellas(const Rung& start, double from, double to, double required,
                                              double least_deviation) {
     const double n = static_cast<double>(count_);
     // Twice the curvature of the narrowest well; doubled wherever that does not outweigh a concave rate.
@@ -119,7 +120,7 @@ class Pilot {
         if (concave || last.mean > to || center > to + (to - from)) break;
         center += options_.spacing * last.standard_deviation / response;
       }
-      if (!concave) return rungs.back().mean > to ? std::optional(std::move(rungs)) : std::nullopt;
+      if (!concave) return rungs.back().mean > required ? std::optional(std::move(rungs)) : std::nullopt;
     }
     return {};
   }
@@ -304,9 +305,11 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
     const Rung &left = wells.front(), &right = wells.back();
     double from = left.mean - beyond_the_wells * left.standard_deviation;
     double to = right.mean + beyond_the_wells * right.standard_deviation;
+    const double required = std::isfinite(event.lower) ? std::max(right.mean, event.lower) : right.mean;
     if (std::isfinite(event.lower)) to = std::max(to, event.lower);
     if (std::isfinite(event.upper)) from = std::min(from, event.upper);
-    rungs = pilot.umbrellas(left, from, to, std::min(left.standard_deviation, right.standard_deviation));
+    rungs = pilot.umbrellas(left, from, to, required,
+                            std::min(left.standard_deviation, right.standard_deviation));
   }
   result.method = *method;
   result.moves = pilot.moves;

@@ -1,0 +1,273 @@
+#include "experiments/free_energies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "analysis/rate_fit.hpp"
+#include "domain/grid.hpp"
+#include "model/description.hpp"
+#include "model/mean_field.hpp"
+#include "solvers/stationary/rate_function.hpp"
+#include "solvers/stationary/self_consistency.hpp"
+
+namespace rieszflow::free_energies {
+namespace {
+
+using sweep::Json;
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t most_cells_of_a_determinant = 2500;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double number_at(const Json& row, const char* key) {
+  return row.contains(key) && row.at(key).is_number() ? row.at(key).get<double>() : not_a_number;
+}
+
+Model at_temperature(Model model, double beta) {
+  model.inverse_temperature = beta;
+  return model;
+}
+
+/// The minimiser of F and what follows from it.
+struct Limit {
+  double limit = not_a_number;       ///< -beta min F
+  double correction = not_a_number;  ///< c0
+};
+
+Limit limit_of(const PartitionQuestion& question, double beta, bool with_correction) {
+  const std::optional<Model> model = rare_event::bounded(at_temperature(question.model, beta));
+  if (question.cells.empty() || !model) return {};
+  const MeanField field(*model, grid_on(model->domain, question.cells),
+                        {.threads = question.options.threads});
+  Density start{field.grid(), std::vector<double>(field.grid().cell_count(), 1.0 / volume(model->domain))};
+  const stationary::Result minimum = stationary::solve(field, start, {});
+  if (minimum.status != RunStatus::Completed) return {};
+  Limit limit{.limit = -beta * minimum.energy.free_energy};
+  const bool possible = model->functionals.empty() && start.averages.size() <= most_cells_of_a_determinant;
+  if (with_correction && possible)
+    limit.correction = stationary::partition_correction(field, minimum.density);
+  return limit;
+}
+
+/// Exponent of the distance from the limit in N; NaN where it is not a power or not known.
+double expected_exponent(const Model& model) {
+  const double d = static_cast<double>(dimension(model.domain));
+  double exponent = -1.0;
+  for (const Interaction& interaction : model.interactions) {
+    const auto* riesz = std::get_if<RieszInteraction>(&interaction);
+    if (riesz == nullptr || riesz->softening > 0.0 || riesz->exponent < 0.5 * d) continue;
+    exponent = riesz->exponent == 0.5 * d ? not_a_number : std::max(exponent, -(d / riesz->exponent - 1.0));
+  }
+  return exponent;
+}
+
+std::string curve_name(double beta) { return fmt::format("free_energy_beta_{:g}", beta); }
+
+std::vector<Json> partition_rows(const PartitionQuestion& question, double beta, std::size_t count,
+                                 const sweep::Workplace& workplace) {
+  rare_event::PartitionOptions options = question.options;
+  options.threads = workplace.threads;
+  options.interrupted = workplace.interrupted;
+  options.seed = sweep::seed_of(question.options.seed, std::vector<double>{beta, static_cast<double>(count)});
+  const rare_event::PartitionFunction z =
+      rare_event::partition_function(at_temperature(question.model, beta), count, options);
+  if (z.status == RunStatus::Interrupted) return {};
+  const double n = static_cast<double>(count), limit = limit_of(question, beta, false).limit;
+  Json row{{"quantity", curve_name(beta)},
+           {"value", count},
+           {"count", count},
+           {"inverse_temperature", beta},
+           {"status", name(z.status)},
+           {"message", z.message},
+           {"log_partition_per_particle", number(z.log_partition / n)},
+           {"standard_error", number(z.standard_error / n)},
+           {"limit", number(limit)},
+           {"windows", z.couplings.size()},
+           {"least_overlap", z.least_overlap},
+           {"samples", z.replicate_values.size()},
+           {"moves", z.moves},
+           {"seconds", z.seconds}};
+  if (std::isfinite(z.log_partition) && std::isfinite(limit)) {
+    row["scale"] = count;
+    row["error"] = std::abs(z.log_partition / n - limit);
+  }
+  return {row};
+}
+
+/// log Z_N = N limit + c0 + e/N beside the density, for each temperature.
+void conclude_partition(const PartitionQuestion& question, const std::vector<Json>& rows, Json& summary) {
+  Json limits = Json::array();
+  for (const double beta : question.inverse_temperatures) {
+    std::vector<TailPoint> points;
+    for (const Json& row : rows) {
+      const double n = number_at(row, "count"), value = number_at(row, "log_partition_per_particle");
+      if (row.at("inverse_temperature") == beta && std::isfinite(value))
+        points.push_back(
+            {n, {-n * value, n * number_at(row, "standard_error"), question.options.replicates}});
+    }
+    const Limit theory = limit_of(question, beta, true);
+    Json entry{{"inverse_temperature", beta},
+               {"limit_theory", number(theory.limit)},
+               {"correction_theory", number(theory.correction)}};
+    if (points.size() >= 3) {
+      const TailFit fit = fit_tail(points, {.log_coefficient = 0.0});
+      entry["limit"] = fit.rate.value;
+      entry["limit_error"] = number(fit.rate.standard_error);
+      entry["correction"] = -fit.offset;
+      entry["z"] = number((fit.rate.value - theory.limit) / fit.rate.standard_error);
+    }
+    limits.push_back(std::move(entry));
+  }
+  summary["limits"] = std::move(limits);
+}
+
+rare_event::SmoothStatistic statistic_of(const PathQuestion& question) {
+  const auto f = question.function;
+  return {rare_event::mean_of("g", [f](std::span<const double> x) { return (*f)(x); }),
+          [f](std::span<const double> x, std::span<double> out) { f->value_and_gradient(x, out); }};
+}
+
+std::vector<Json> path_rows(const PathQuestion& question, double level, std::size_t count,
+                            const sweep::Workplace& workplace) {
+  const auto begin = std::chrono::steady_clock::now();
+  rare_event::PathOptions options = question.options;
+  options.threads = workplace.threads;
+  options.interrupted = workplace.interrupted;
+  options.seed =
+      sweep::seed_of(question.options.seed, std::vector<double>{level, static_cast<double>(count)});
+  const rare_event::Event event =
+      question.above ? rare_event::Event{.lower = level} : rare_event::Event{.upper = level};
+  const rare_event::PathProbability p = rare_event::path_probability(
+      question.model, path_start(question, count), statistic_of(question), event, options);
+  if (p.status == RunStatus::Interrupted) return {};
+  return {{{"quantity", fmt::format("level_{:g}", level)},
+           {"value", count},
+           {"count", count},
+           {"level", level},
+           {"status", name(p.status)},
+           {"message", p.message},
+           {"log_probability", number(p.log_probability)},
+           {"standard_error", number(p.standard_error)},
+           {"rate", number(-p.log_probability / static_cast<double>(count))},
+           {"relative_variance", number(p.relative_variance)},
+           {"control", p.control},
+           {"rounds", p.rounds},
+           {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}}};
+}
+
+void conclude_paths(const PathQuestion& question, const std::vector<Json>& rows, Json& summary) {
+  Json tails = Json::array();
+  for (const double level : question.levels) {
+    std::vector<TailPoint> points;
+    for (const Json& row : rows) {
+      if (row.at("level") == level && row.at("log_probability").is_number())
+        points.push_back({number_at(row, "count"),
+                          {number_at(row, "log_probability"), number_at(row, "standard_error"),
+                           question.options.replicates}});
+    }
+    if (points.size() < 2) continue;
+    const TailFit fit = fit_tail(points, {.log_coefficient = 0.5, .inverse_term = points.size() >= 3});
+    tails.push_back({{"level", level},
+                     {"form", "N I + (1/2) log N + a + c/N"},
+                     {"rate", fit.rate.value},
+                     {"standard_error", number(fit.rate.standard_error)},
+                     {"offset", fit.offset},
+                     {"chi_squared", fit.chi_squared},
+                     {"degrees_of_freedom", fit.degrees_of_freedom}});
+  }
+  summary["tails"] = std::move(tails);
+}
+
+}  // namespace
+
+sweep::Study study(const PartitionQuestion& question) {
+  sweep::Study study{.type = "partition_function",
+                     .name = question.name,
+                     .model = description(question.model),
+                     .question = "How does (1/N) log Z_N approach -beta min F of the density?",
+                     .units = {},
+                     .curves = {}};
+  for (const double beta : question.inverse_temperatures) {
+    for (const std::size_t count : question.counts) {
+      study.units.push_back({.name = fmt::format("N = {}, beta = {:g}", count, beta),
+                             .cost = std::pow(static_cast<double>(count), 2.5),
+                             .measure = [question, beta, count](const sweep::Workplace& workplace) {
+                               return partition_rows(question, beta, count, workplace);
+                             }});
+    }
+    study.curves.push_back(
+        {.quantity = curve_name(beta),
+         .description = fmt::format("(1/N) log Z_N + β min F, β = {:g}", beta),
+         .scale_label = "N",
+         .expected = question.cells.empty() ? not_a_number : expected_exponent(question.model),
+         .reference = "theory.md section 3, items 2 and 3"});
+  }
+  study.conclude = [question](std::vector<Json>& rows, Json& summary, std::vector<report::CaptionedFigure>&) {
+    conclude_partition(question, rows, summary);
+  };
+  return study;
+}
+
+std::vector<double> path_start(const PathQuestion& question, std::size_t count) {
+  const std::size_t d = question.start.size();
+  std::vector<double> positions;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(count);
+    for (std::size_t k = 0; k < d; ++k) {
+      const double angle = 2.0 * std::numbers::pi * share;
+      const double shift = d == 1   ? 2.0 * share - 1.0
+                           : k == 0 ? std::cos(angle)
+                           : k == 1 ? std::sin(angle)
+                                    : 0.0;
+      positions.push_back(question.start[k] + question.spread * shift);
+    }
+  }
+  return positions;
+}
+
+sweep::Study study(const PathQuestion& question) {
+  sweep::Study study{.type = "path_probability",
+                     .name = question.name,
+                     .model = description(question.model),
+                     .question = "How rare is it that the particles have moved this far?",
+                     .units = {},
+                     .curves = {}};
+  for (const double level : question.levels) {
+    for (const std::size_t count : question.counts) {
+      study.units.push_back({.name = fmt::format("N = {}, level {:g}", count, level),
+                             .cost = std::pow(static_cast<double>(count), 1.5),
+                             .measure = [question, level, count](const sweep::Workplace& workplace) {
+                               return path_rows(question, level, count, workplace);
+                             }});
+    }
+  }
+  study.conclude = [question](std::vector<Json>& rows, Json& summary,
+                              std::vector<report::CaptionedFigure>& figures) {
+    conclude_paths(question, rows, summary);
+    for (const double level : question.levels) {
+      plot::Markers measured{.x = {}, .y = {}, .error = {}, .label = "controlled paths"};
+      for (const Json& row : rows) {
+        if (row.at("level") != level || !row.at("rate").is_number()) continue;
+        measured.x.push_back(row.at("count"));
+        measured.y.push_back(row.at("rate"));
+        measured.error.push_back(number_at(row, "standard_error") / row.at("count").get<double>());
+      }
+      if (measured.x.empty()) continue;
+      figures.push_back({fmt::format("path_{}", figures.size() + 1),
+                         {.title = fmt::format("level {:g}", level),
+                          .x = {.label = "N", .logarithmic = true},
+                          .y = {.label = "-(1/N) log P"},
+                          .layers = {measured}},
+                         ""});
+    }
+  };
+  return study;
+}
+
+}  // namespace rieszflow::free_energies
