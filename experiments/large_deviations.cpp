@@ -197,11 +197,16 @@ class RateCurve {
   std::vector<Node> nodes_;
 };
 
+bool is_linear(const StatisticChoice& choice) {
+  return choice.kind != Kind::Largest && choice.kind != Kind::KernelDistance;
+}
+
 /// Everything from the mean-field side at one temperature.
 struct Limit {
   std::optional<RateCurve> curve{};                   ///< of a linear statistic in d = 1
   std::vector<double> target;                         ///< of a kernel distance
   std::vector<std::pair<double, std::string>> rates;  ///< (level) I, NaN with a reason
+  std::vector<double> grid_rates{};                   ///< (level) the same on the grid of the curve
 };
 
 /// Keeps the density inside {f < level}: a wall higher than any free energy.
@@ -219,15 +224,17 @@ class Confinement final : public GridFunctional {
   std::vector<double> wall_;
 };
 
-Limit limit_of(const Question& question, double beta) {
+/// All of it on one grid; `cells` may be empty.
+Limit limit_on(const Question& question, double beta, const std::vector<std::size_t>& cells,
+               bool with_curve) {
   Limit limit;
   limit.rates.assign(question.levels.size(), {not_a_number, "no grid"});
   Model model = question.model;
   model.inverse_temperature = beta;
   const StatisticChoice& choice = question.statistic;
   const std::optional<Model> on = rare_event::bounded(model);
-  if (question.cells.empty() || !on) return limit;
-  const Grid grid = grid_on(on->domain, question.cells);
+  if (cells.empty() || !on) return limit;
+  const Grid grid = grid_on(on->domain, cells);
   const MeanField field(*on, grid, {.threads = question.options.threads});
   stationary::Observable observable;
   if (choice.kind == Kind::KernelEntry || choice.kind == Kind::KernelDistance) {
@@ -281,13 +288,29 @@ Limit limit_of(const Question& question, double beta) {
         stationary::rate_of_event(field, observable, event.lower, event.upper, minima, options);
     limit.rates[l] = {point.rate, point.message};
   }
-  const bool linear = choice.kind != Kind::Largest && choice.kind != Kind::KernelDistance;
-  if (linear && grid.dimension() == 1) {
+  for (const auto& [rate, message] : limit.rates) limit.grid_rates.push_back(rate);
+  if (with_curve && is_linear(choice) && grid.dimension() == 1) {
     double deepest = 0.0;
-    for (const auto& [rate, message] : limit.rates)
-      deepest = std::max(deepest, std::isfinite(rate) ? rate : 0.0);
+    for (const double rate : limit.grid_rates) deepest = std::max(deepest, std::isfinite(rate) ? rate : 0.0);
     const auto least = *std::min_element(question.counts.begin(), question.counts.end());
     limit.curve = RateCurve::traced(field, observable, minima, static_cast<double>(least), deepest);
+  }
+  return limit;
+}
+
+/// On a line the rates of n/4, n/2 and n cells are extrapolated by Aitken's process, whatever the order: a
+/// tilt by a statistic that is infinite at a wall leaves a power of the distance there, and an order between
+/// 0 and 1.
+Limit limit_of(const Question& question, double beta) {
+  Limit limit = limit_on(question, beta, question.cells, true);
+  const bool line = question.cells.size() == 1 && question.cells[0] % 4 == 0 && question.cells[0] >= 64;
+  if (!line || !is_linear(question.statistic)) return limit;
+  const Limit half = limit_on(question, beta, {question.cells[0] / 2}, false),
+              quarter = limit_on(question, beta, {question.cells[0] / 4}, false);
+  for (std::size_t l = 0; l < limit.rates.size(); ++l) {
+    const double last = half.rates[l].first - limit.rates[l].first,
+                 first = quarter.rates[l].first - half.rates[l].first, ratio = last / first;
+    if (ratio > 0.0 && ratio < 0.9) limit.rates[l].first -= last * ratio / (1.0 - ratio);
   }
   return limit;
 }
@@ -357,14 +380,16 @@ Json row_of(const Question& question, const rare_event::Statistic& statistic, st
 }
 
 /// Fit across the counts at one temperature and level; null with fewer than two measured counts.
-Json fit_across_counts(const Question& question, const Json& rows, double beta, double level,
-                       const Limit& limit, double rate_theory) {
+Json fit_across_counts(const Question& question, const Json& rows, double beta, std::size_t index,
+                       const Limit& limit) {
+  const double level = question.levels[index], rate_theory = limit.rates[index].first,
+               grid_rate = limit.grid_rates.empty() ? not_a_number : limit.grid_rates[index];
   const bool set_event = question.statistic.kind == Kind::Largest;
   const rare_event::Event event = event_of(question.side, level);
   bool laplace = limit.curve.has_value() && std::isfinite(rate_theory);
   for (const Json& row : rows) {
     if (laplace && row.at("inverse_temperature") == beta && row.at("level") == level)
-      laplace = std::isfinite(limit.curve->correction(row.at("count"), event, rate_theory));
+      laplace = std::isfinite(limit.curve->correction(row.at("count"), event, grid_rate));
   }
   std::vector<TailPoint> points;
   for (const Json& row : rows) {
@@ -380,7 +405,7 @@ Json fit_across_counts(const Question& question, const Json& rows, double beta, 
   std::vector<TailPoint> corrected = points;
   std::vector<double> corrections;
   for (TailPoint& point : corrected) {
-    corrections.push_back(laplace ? limit.curve->correction(point.size, event, rate_theory)
+    corrections.push_back(laplace ? limit.curve->correction(point.size, event, grid_rate)
                                   : coefficient * std::log(point.size));
     if (laplace) point.log_probability.value += corrections.back();
   }
@@ -609,8 +634,7 @@ Outcome run(const Question& question, const Setting& setting) {
   Json fits = Json::array(), temperature_fits = Json::array();
   for (std::size_t b = 0; b < limits.size(); ++b) {
     for (std::size_t l = 0; l < question.levels.size(); ++l) {
-      Json fit = fit_across_counts(question, rows, question.inverse_temperatures[b], question.levels[l],
-                                   limits[b], limits[b].rates[l].first);
+      Json fit = fit_across_counts(question, rows, question.inverse_temperatures[b], l, limits[b]);
       if (!fit.is_null()) fits.push_back(std::move(fit));
     }
   }

@@ -87,7 +87,8 @@ class Pilot {
       rungs.push_back(settled(chain));
       const Rung &last = rungs.back(), &previous = rungs[rungs.size() - 2];
       const double jump = std::abs(last.mean - previous.mean);
-      if (jump > largest_jump * std::min(last.standard_deviation, previous.standard_deviation)) return {};
+      // Both are small beside a jump between phases; one is where a count of particles comes to zero.
+      if (jump > largest_jump * std::max(last.standard_deviation, previous.standard_deviation)) return {};
       // Past the far end of a two-sided event: a smaller step would have met it; the samples of both rungs
       // cover it.
       if (sign * (last.mean - (sign > 0.0 ? event.upper : event.lower)) > 0.0) break;
