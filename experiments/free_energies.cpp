@@ -119,7 +119,7 @@ void conclude_partition(const PartitionQuestion& question, const std::vector<Jso
       const TailFit fit = fit_tail(points, {.log_coefficient = 0.0});
       entry["limit"] = fit.rate.value;
       entry["limit_error"] = number(fit.rate.standard_error);
-      entry["correction"] = -fit.offset;
+      entry["correction"] = fit.offset;
       entry["z"] = number((fit.rate.value - theory.limit) / fit.rate.standard_error);
     }
     limits.push_back(std::move(entry));

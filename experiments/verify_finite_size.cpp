@@ -176,10 +176,15 @@ Finding identity_morse(const Effort& effort) {
 // Partition functions
 // ---------------------------------------------------------------------------------
 
-Finding partition(const Model& model, std::size_t count, double exact_log_z, const Effort& effort) {
-  const rare_event::PartitionFunction z = rare_event::partition_function(
-      model, count,
-      {.replicates = 32, .sweeps = effort.of(8000, 1000), .seed = effort.seed, .threads = effort.threads});
+/// With `share` of the usual number of sweeps.
+Finding partition(const Model& model, std::size_t count, double exact_log_z, const Effort& effort,
+                  double share = 1.0) {
+  const rare_event::PartitionFunction z =
+      rare_event::partition_function(model, count,
+                                     {.replicates = 32,
+                                      .sweeps = static_cast<std::int64_t>(share * effort.of(8000.0, 1000.0)),
+                                      .seed = effort.seed,
+                                      .threads = effort.threads});
   const double n = static_cast<double>(count);
   return by_chance({.value = z.log_partition / n, .standard_error = z.standard_error / n, .samples = 32},
                    exact_log_z / n);
@@ -249,8 +254,8 @@ Finding riesz_correction(const Effort& effort) {
                     .interactions = {RieszInteraction{.exponent = 0.75, .strength = 0.75}},
                     .inverse_temperature = 1.0};
   const double limit = -1.20058912;
-  const Estimate few = partition(model, 20, 0.0, effort).measured,
-                 many = partition(model, 80, 0.0, effort).measured;
+  const Estimate few = partition(model, 20, 0.0, effort, 0.2).measured,
+                 many = partition(model, 80, 0.0, effort, 0.2).measured;
   const double ratio = (few.value - limit) / (many.value - limit);
   const Estimate exponent{.value = -std::log(ratio) / std::log(4.0),
                           .standard_error = std::hypot(few.standard_error / (few.value - limit),
