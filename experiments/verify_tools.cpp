@@ -132,7 +132,7 @@ Estimate langevin_mean(const Model& model, std::size_t replicas, std::size_t par
   std::vector<double> means(replicas, 0.0);
   double count = 0.0;
   options.seed = effort.seed;
-  options.summation.threads = effort.threads;
+  options.summation.threads = 1;  // a step is too short to share
   particle::State state{sample(scattered(model.domain), model.domain, replicas, particle_count, effort.seed),
                         {}};
   const RunResult result = particle::run(model, state, options, Schedule::every(spacing, 0.0, end),
@@ -152,7 +152,7 @@ ParticleEnsemble langevin_end(const Model& model, const InitialLaw& start, std::
                               std::size_t particle_count, particle::Options options, double end,
                               const Effort& effort) {
   options.seed = effort.seed;
-  options.summation.threads = effort.threads;
+  options.summation.threads = 1;  // a step is too short to share
   particle::State state{sample(start, model.domain, replicas, particle_count, effort.seed), {}};
   const RunResult result = particle::run(model, state, options, Schedule::at({0.0, end}), {}, {});
   if (result.status != RunStatus::Completed) spoil(state.ensemble.positions);
