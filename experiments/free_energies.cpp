@@ -208,8 +208,9 @@ sweep::Study study(const PartitionQuestion& question) {
          .expected = question.cells.empty() ? not_a_number : expected_exponent(question.model),
          .reference = "theory.md section 3, items 2 and 3"});
   }
-  study.conclude = [question](std::vector<Json>& rows, Json& summary, std::vector<report::CaptionedFigure>&) {
+  study.conclude = [question](std::vector<Json>& rows, Json& summary) {
     conclude_partition(question, rows, summary);
+    return sweep::Conclusion{};
   };
   return study;
 }
@@ -247,9 +248,10 @@ sweep::Study study(const PathQuestion& question) {
                              }});
     }
   }
-  study.conclude = [question](std::vector<Json>& rows, Json& summary,
-                              std::vector<report::CaptionedFigure>& figures) {
+  study.conclude = [question](std::vector<Json>& rows, Json& summary) {
     conclude_paths(question, rows, summary);
+    sweep::Conclusion conclusion;
+    std::vector<report::CaptionedFigure>& figures = conclusion.figures;
     for (const double level : question.levels) {
       plot::Markers measured{.x = {}, .y = {}, .error = {}, .label = "controlled paths"};
       for (const Json& row : rows) {
@@ -266,6 +268,7 @@ sweep::Study study(const PathQuestion& question) {
                           .layers = {measured}},
                          ""});
     }
+    return conclusion;
   };
   return study;
 }
