@@ -9,6 +9,7 @@
 #include "experiments/learning_report.hpp"
 #include "experiments/report_figures.hpp"
 #include "experiments/report_page.hpp"
+#include "experiments/stationary_states.hpp"
 #include "io/files.hpp"
 #include "io/run_file.hpp"
 
@@ -258,6 +259,7 @@ Json summary_of(const fs::path& path) {
 void write_report(const fs::path& directory) {
   const Json summary = summary_of(directory / "summary.json");
   if (summary.value("experiment", "") == "learn") return learning::write_learning_report(directory);
+  if (summary.value("type", "") == "stationary") return stationary_states::write_report(directory);
   const io::RunReader run(directory / "run.h5");
   io::Manifest manifest = run.manifest();
   const fs::path folder = directory / "figures";

@@ -103,31 +103,43 @@ void write_run_file(const Question& question, const Setting& setting, const std:
 plot::Ink ink_of(std::size_t branch) {
   constexpr plot::Ink inks[]{plot::Ink::Blue,   plot::Ink::Vermillion, plot::Ink::Green, plot::Ink::Orange,
                              plot::Ink::Purple, plot::Ink::Sky,        plot::Ink::Black};
-  return inks[branch % 7];
+  return inks[branch % std::size(inks)];
 }
 
+/// Infinity stands as text in JSON.
+double value_of(const Json& number) {
+  return number.is_string() ? std::numeric_limits<double>::infinity() : number.get<double>();
+}
+
+/// What the report shows of one row of the summary.
+struct Shown {
+  double value = 0.0;
+  std::size_t branch = 0;
+  bool unstable = false;
+  double free_energy = 0.0, mean = 0.0, second_variation = 0.0;
+};
+
 /// One curve a branch, dashed where it is unstable.
-plot::Figure diagram(const std::vector<Found>& found, const std::string& title, const std::string& x,
-                     const std::string& y, double (*ordinate)(const State&)) {
+plot::Figure diagram(const std::vector<Shown>& states, const std::string& title, const std::string& x,
+                     const std::string& y, double Shown::*ordinate) {
   plot::Figure figure{.title = title, .x = {.label = x}, .y = {.label = y}};
   std::vector<std::size_t> branches;
-  for (const Found& f : found) {
-    if (std::find(branches.begin(), branches.end(), f.state.branch) == branches.end())
-      branches.push_back(f.state.branch);
+  for (const Shown& state : states) {
+    if (std::find(branches.begin(), branches.end(), state.branch) == branches.end())
+      branches.push_back(state.branch);
   }
   for (const std::size_t branch : branches) {
     for (const bool unstable : {false, true}) {
       plot::Curve curve{.x = {}, .y = {}, .ink = ink_of(branch), .dashed = unstable};
       plot::Markers dots{.x = {}, .y = {}, .ink = ink_of(branch), .size = unstable ? 0.5 : 1.0};
-      for (const Found& f : found) {
-        if (f.state.branch != branch || !std::isfinite(f.value)) continue;
-        const bool here = (f.state.stability == Stability::Unstable) == unstable;
-        curve.x.push_back(f.value);
-        curve.y.push_back(here ? ordinate(f.state) : std::numeric_limits<double>::quiet_NaN());
-        if (here) {
-          dots.x.push_back(f.value);
-          dots.y.push_back(ordinate(f.state));
-        }
+      for (const Shown& state : states) {
+        if (state.branch != branch || !std::isfinite(state.value)) continue;
+        const bool here = state.unstable == unstable;
+        curve.x.push_back(state.value);
+        curve.y.push_back(here ? state.*ordinate : std::numeric_limits<double>::quiet_NaN());
+        if (!here) continue;
+        dots.x.push_back(state.value);
+        dots.y.push_back(state.*ordinate);
       }
       if (dots.x.empty()) continue;
       if (dots.x.size() > 1) figure.layers.emplace_back(curve);
@@ -138,71 +150,24 @@ plot::Figure diagram(const std::vector<Found>& found, const std::string& title, 
   return figure;
 }
 
-void write_report(const Question& question, const Setting& setting, const std::vector<Found>& found) {
-  const std::string x = question.parameter == Parameter::InverseTemperature ? "β" : "strength of W";
-  std::vector<report::Section> sections;
-  if (std::count_if(question.values.begin(), question.values.end(),
-                    [](double v) { return std::isfinite(v); }) > 1) {
-    sections.push_back(
-        {.title = "Branches",
-         .text = "Stationary states that continue each other share a colour; dashed where the second "
-                 "variation of F is negative.",
-         .figures = {
-             {"free_energy",
-              diagram(found, "Free energy", x, "F",
-                      [](const State& s) { return s.solution.energy.free_energy; }),
-              "F of theory.md (5)."},
-             {"mean",
-              diagram(found, "Mean", x, "∫ x dρ", [](const State& s) { return mean(s.solution.density)[0]; }),
-              "First coordinate."},
-             {"second_variation",
-              diagram(found, "Stability", x, "lowest eigenvalue",
-                      [](const State& s) { return s.second_variation; }),
-              "Of the second variation of F on perturbations of mass zero, in L²(ρ)."}}});
-  }
-  if (question.cells.size() == 1 && !found.empty()) {
-    plot::Figure figure{.title = "Densities", .x = {.label = "x"}, .y = {.label = "ρ"}};
-    const double last = found.back().value;
-    for (const Found& f : found) {
-      if (f.value != last) continue;
-      plot::Curve curve{.x = {},
-                        .y = {},
-                        .label = fmt::format("branch {}", f.state.branch),
-                        .ink = ink_of(f.state.branch),
-                        .dashed = f.state.stability == Stability::Unstable};
-      const Density& density = f.state.solution.density;
-      for (std::size_t i = 0; i < density.averages.size(); ++i) {
-        curve.x.push_back(density.grid.center(0, i));
-        curve.y.push_back(density.averages[i]);
-      }
-      figure.layers.emplace_back(curve);
+/// Densities of one axis at the last value of the parameter.
+plot::Figure densities(const std::vector<Shown>& states, const io::RunReader& run) {
+  plot::Figure figure{.title = "Densities", .x = {.label = "x"}, .y = {.label = "ρ"}};
+  for (std::size_t k = 0; k < states.size(); ++k) {
+    if (states[k].value != states.back().value) continue;
+    plot::Curve curve{.x = {},
+                      .y = {},
+                      .label = fmt::format("branch {}", states[k].branch),
+                      .ink = ink_of(states[k].branch),
+                      .dashed = states[k].unstable};
+    const Density density = run.density(k);
+    for (std::size_t i = 0; i < density.averages.size(); ++i) {
+      curve.x.push_back(density.grid.center(0, i));
+      curve.y.push_back(density.averages[i]);
     }
-    sections.push_back({.title = "Densities",
-                        .text = fmt::format("At the last value, {} = {:g}.", x, last),
-                        .figures = {{"densities", figure, "Cell averages."}}});
+    figure.layers.emplace_back(curve);
   }
-  std::vector<std::vector<std::string>> lines;
-  for (const Found& f : found) {
-    std::vector<std::string> rates;
-    for (const double rate : f.rates.values) rates.push_back(report::with_minus(fmt::format("{:.6g}", rate)));
-    const auto cell = [](const char* format, double value) {
-      return report::with_minus(fmt::format(fmt::runtime(format), value));
-    };
-    lines.push_back(
-        {cell("{:g}", f.value), fmt::format("{}", f.state.branch), std::string(name(f.state.stability)),
-         cell("{:.10f}", f.state.solution.energy.free_energy), cell("{:.1e}", f.state.solution.residual),
-         cell("{:.6g}", f.state.second_variation), cell("{:.6f}", mean(f.state.solution.density)[0]),
-         cell("{:.6f}", second_moment(f.state.solution.density)), fmt::format("{}", fmt::join(rates, ", "))});
-  }
-  std::filesystem::create_directories(setting.directory / "figures");
-  std::string page = report::page_start("Stationary states: " + question.name);
-  page += "<p>" + report::escaped(description(question.model)) + "</p>\n";
-  page += report::table({x, "branch", "stability", "F", "residual", "second variation", "mean",
-                         "second moment", "relaxation rates"},
-                        lines);
-  page += report::figures(sections, setting.directory / "figures");
-  page += report::page_end();
-  io::write_text(setting.directory / "report.html", page);
+  return figure;
 }
 
 }  // namespace
@@ -243,6 +208,7 @@ Outcome run(const Question& question, const Setting& setting) {
   Json rows = Json::array();
   for (const Found& f : found) rows.push_back(row_of(question, f));
   const Json summary{{"type", "stationary"},
+                     {"name", question.name},
                      {"status", name(outcome.status)},
                      {"message", outcome.message},
                      {"model", description(question.model)},
@@ -254,9 +220,68 @@ Outcome run(const Question& question, const Setting& setting) {
   io::write_text(setting.directory / "summary.json", outcome.summary);
   if (!found.empty()) {
     write_run_file(question, setting, found);
-    write_report(question, setting, found);
+    write_report(setting.directory);
   }
   return outcome;
+}
+
+void write_report(const std::filesystem::path& directory) {
+  const Json summary = Json::parse(io::read_text(directory / "summary.json"), nullptr, false);
+  if (!summary.is_object() || !summary.contains("rows"))
+    throw io::FileError((directory / "summary.json").string() + ": is damaged");
+  const io::RunReader run(directory / "run.h5");
+  const std::string parameter = summary.at("parameter");
+  const std::string x = parameter == "strength" ? "strength of W" : "β";
+  const auto cell = [](const char* format, double value) {
+    return report::with_minus(fmt::format(fmt::runtime(format), value));
+  };
+  std::vector<Shown> states;
+  std::vector<std::vector<std::string>> lines;
+  for (const Json& row : summary.at("rows")) {
+    states.push_back({.value = value_of(row.at(parameter)),
+                      .branch = row.at("branch"),
+                      .unstable = row.at("stability") == name(Stability::Unstable),
+                      .free_energy = row.at("free_energy"),
+                      .mean = row.at("mean").at(0),
+                      .second_variation = row.at("second_variation")});
+    const Shown& state = states.back();
+    std::vector<std::string> rates;
+    for (const double rate : row.at("rates").get<std::vector<double>>())
+      rates.push_back(cell("{:.6g}", rate));
+    lines.push_back({cell("{:g}", state.value), fmt::format("{}", state.branch), row.at("stability"),
+                     cell("{:.10f}", state.free_energy), cell("{:.1e}", row.at("residual")),
+                     cell("{:.6g}", state.second_variation), cell("{:.6f}", state.mean),
+                     cell("{:.6f}", row.at("second_moment")), fmt::format("{}", fmt::join(rates, ", "))});
+  }
+  std::vector<report::Section> sections;
+  if (std::any_of(states.begin(), states.end(), [&](const Shown& state) {
+        return std::isfinite(state.value) && state.value != states.front().value;
+      })) {
+    sections.push_back(
+        {.title = "Branches",
+         .text = "Stationary states that continue each other share a colour; dashed where the second "
+                 "variation of F is negative.",
+         .figures = {{"free_energy", diagram(states, "Free energy", x, "F", &Shown::free_energy),
+                      "F of theory.md (5)."},
+                     {"mean", diagram(states, "Mean", x, "∫ x dρ", &Shown::mean), "First coordinate."},
+                     {"second_variation",
+                      diagram(states, "Stability", x, "lowest eigenvalue", &Shown::second_variation),
+                      "Of the second variation of F on perturbations of mass zero, in L²(ρ)."}}});
+  }
+  if (summary.at("cells").size() == 1 && !states.empty()) {
+    sections.push_back({.title = "Densities",
+                        .text = fmt::format("At the last value, {} = {:g}.", x, states.back().value),
+                        .figures = {{"densities", densities(states, run), "Cell averages."}}});
+  }
+  std::filesystem::create_directories(directory / "figures");
+  std::string page = report::page_start("Stationary states: " + summary.at("name").get<std::string>());
+  page += "<p>" + report::escaped(summary.at("model").get<std::string>()) + "</p>\n";
+  page += report::table({x, "branch", "stability", "F", "residual", "second variation", "mean",
+                         "second moment", "relaxation rates"},
+                        lines);
+  page += report::figures(sections, directory / "figures");
+  page += report::page_end();
+  io::write_text(directory / "report.html", page);
 }
 
 std::string plan(const Question& question) {

@@ -50,6 +50,9 @@ struct Outcome {
 /// order of the rows, their numbers as series) and the report. All at once at the end: it takes seconds.
 Outcome run(const Question& question, const Setting& setting);
 
+/// The report of a result folder, from its summary.json and run.h5. Errors: io::FileError.
+void write_report(const std::filesystem::path& directory);
+
 /// What it will do, in words.
 std::string plan(const Question& question);
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/document.hpp"
+#include "experiments/report.hpp"
 #include "io/files.hpp"
 #include "io/run_file.hpp"
 
@@ -71,6 +72,11 @@ TEST(StationaryStudy, FindsThePhaseTransitionOfTheDesaiZwanzigModel) {
   const Json& first = summary.at("rows").at(count - 3);
   EXPECT_NEAR(std::abs(first.at("mean").at(0).get<double>()), 0.78755040684382, 1e-4);
   EXPECT_NEAR(first.at("free_energy").get<double>(), -0.1935013190586, 3e-5);
+  // The report is made again from the files alone.
+  const std::string page = io::read_text(folder.path / "report.html");
+  fs::remove(folder.path / "report.html");
+  write_report(folder.path);
+  EXPECT_EQ(io::read_text(folder.path / "report.html"), page);
   // The densities are snapshots in the order of the rows.
   const io::RunReader run(folder.path / "run.h5");
   ASSERT_EQ(run.density_clocks().size(), count);
