@@ -483,8 +483,8 @@ TEST(Assemble, MistakesOfAllStagesAreReportedTogether) {
   EXPECT_EQ(text,
             "c.toml:6: model.domain.upper: entry 1 is -1.0, must be > lower, which is -1.0\n"
             "c.toml:22: particles.cuont: unknown key, did you mean \"count\"? Allowed: count, replicas, "
-            "timestep, scheme, "
-            "summation, tolerance, seed\n"
+            "timestep, accuracy, scheme, "
+            "summation, batch_size, tolerance, seed\n"
             "--set: time.snapshots_every: is 0.25, must be a multiple of output_every, which is 0.1");
 }
 
