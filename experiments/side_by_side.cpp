@@ -472,7 +472,8 @@ class Run {
       last["fingerprint"] = fingerprint(density.averages);
     }
     return {{"cells", question_.density->cells},
-            {"scheme", question_.density->options.scheme ? pde::name(*question_.density->options.scheme) : "auto"},
+            {"scheme",
+             question_.density->options.scheme ? pde::name(*question_.density->options.scheme) : "auto"},
             {"final", last}};
   }
 
