@@ -520,7 +520,7 @@ Section study_section() {
            {counts({10.0, 40.0}), averaged()}},
           {"boundary",
            "bias of an average by timestep: projected 1/2 with its constant, reflected 1, mala none",
-           {required("values", List{Number::positive(), 2}, Numbers{0.05, 0.025, 0.0125}, "time",
+           {required("values", List{Number::positive(), 2}, Numbers{0.02, 0.01, 0.005}, "time",
                      "in place of particles.timestep"),
             linear_function("x"), averaged()}},
           {"fluctuations",
@@ -616,8 +616,8 @@ std::vector<std::string> study_types() {
 }
 
 bool asks_the_model_alone(std::string_view type) {
-  return type == "large_deviations" || type == "free_energy" || type == "stationary" ||
-         type == "partition_function" || type == "path_probability";
+  return type == "large_deviations" || type == "stationary" || type == "partition_function" ||
+         type == "path_probability";
 }
 
 std::string study_sample(const std::string& type) {
@@ -637,7 +637,8 @@ std::string study_sample(const std::string& type) {
   schema.push_back(study_section());
   if (type == "large_deviations") schema.push_back(study_statistic());
   std::vector<config::Sample> samples{{"study", type}};
-  if (type == "chaos") samples.push_back({"model.interaction", "gaussian"});  // it needs a bounded one
+  if (type == "chaos" || type == "path_probability")
+    samples.push_back({"model.interaction", "gaussian"});  // they need a bounded one
   return config::sample_config(schema, samples);
 }
 

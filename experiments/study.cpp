@@ -13,7 +13,6 @@
 #include "experiments/convergence.hpp"
 #include "experiments/equilibrium.hpp"
 #include "experiments/free_energies.hpp"
-#include "experiments/free_energy.hpp"
 #include "model/description.hpp"
 #include "solvers/rare_event/interaction_field.hpp"
 #include "solvers/rare_event/partition_function.hpp"
@@ -595,37 +594,6 @@ stationary_states::Question stationary_of(Table& table, Model model, const Reque
   return question;
 }
 
-Sweep free_energy_of(Document& document, Table& table, const Request& request) {
-  free_energy::Question question;
-  for (const auto& [section, key] : {std::pair("initial", "type"), std::pair("time", "end"),
-                                     std::pair("particles", "timestep"), std::pair("density", "cells")})
-    refuse(document, section, key, table.type());
-  const std::size_t d = dimension_of(document);
-  question.counts = counts_of(table, nullptr);
-  if (!table.has("cells")) table.fill("cells", std::vector<std::int64_t>(d, d <= 1 ? 800 : d == 2 ? 40 : 12));
-  for (const std::int64_t count : table.integers("cells"))
-    question.cells.push_back(static_cast<std::size_t>(count));
-  if (question.cells.size() != d)
-    table.problem("cells", fmt::format("has {} entries, must have {}: one for each coordinate of the domain",
-                                       question.cells.size(), d));
-  for (const std::size_t count : question.cells) {
-    if (count % 4 != 0)
-      table.problem("cells", fmt::format("holds {}, must hold multiples of 4: F is extrapolated", count));
-  }
-  if (table.has("exact")) question.exact = table.number("exact");
-  if (request.seed) table.fill("seed", *request.seed);
-  question.sampling = {.replicates = static_cast<std::size_t>(table.integer("replicates")),
-                       .sweeps = table.integer("sweeps"),
-                       .seed = static_cast<std::uint64_t>(table.integer("seed")),
-                       .threads = request.threads};
-  std::optional<Model> model = assemble_model(document, request.config.parent_path());
-  if (model) refuse_model(table, free_energy::refusal(*model));
-  document.throw_problems();
-  question.name = document.table("")->text("name");
-  question.model = std::move(*model);
-  return {free_energy::study(question), free_energy::plan(question)};
-}
-
 }  // namespace
 
 Assembly assemble(const Request& request) {
@@ -640,8 +608,6 @@ Assembly assemble(const Request& request) {
   const std::string type = good ? table->type() : std::string();
   if (type == "identities" || type == "boundary" || type == "fluctuations") {
     assembly.question = equilibrium_of(*document, *table, request);
-  } else if (type == "free_energy") {
-    assembly.question = free_energy_of(*document, *table, request);
   } else if (type == "chaos") {
     assembly.question = chaos_of(*document, *table, request);
   } else if (good && !catalogue::asks_the_model_alone(type)) {
