@@ -113,7 +113,7 @@ TEST_F(Commands, EveryMistakeOfAConfigIsReportedWithItsLineAndNothingIsWritten) 
             "for type = "
             "\"riesz\": type, exponent, strength, softening\n"
             "wrong.toml:28: density.count: unknown key, this key belongs to [particles]; allowed: cells, "
-            "scheme, timestep, "
+            "scheme, weights, timestep, "
             "tolerance\n"
             "wrong.toml:29: density.cells: given twice, once is allowed, must be a list of 1 to 3 integers "
             "from 1 to "

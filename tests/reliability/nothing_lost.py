@@ -176,7 +176,8 @@ def signals(program, scratch, times, chance, number, scheme):
 def damaged_checkpoints(program, scratch, times, chance):
     check = Check("checkpoint truncated or with a flipped bit")
     path, out = config(scratch), scratch / "damaged"
-    ran = program.run("run", path, "--out", out, "--quiet", "--max-wall", "0.2s")
+    _, seconds = reference(program, path, out)
+    ran = program.run("run", path, "--out", out, "--quiet", "--force", "--max-wall", f"{seconds / 3:.3f}s")
     assert ran.returncode == INTERRUPTED, f"exit {ran.returncode}: {ran.stderr}"
     checkpoint = out / "checkpoint.h5"
     whole = checkpoint.read_bytes()
