@@ -11,16 +11,16 @@ namespace rieszflow::cli {
 Command list_command(CLI::App& program) {
   auto* command = program.add_subcommand("list", "every name that a config can hold, with one line each");
   return {command, []() -> int {
-            fmt::print("{}", config::listing(catalogue::run()));
-            config::Schema question;  // the model of a study is that of a run
+            config::Schema all = catalogue::run();
             for (const config::Section& section : catalogue::study()) {
-              if (section.path.starts_with("study")) question.push_back(section);
+              if (section.path.starts_with("study")) all.push_back(section);  // its model is that of a run
             }
-            fmt::print("{}", config::listing(question));
-            fmt::print("{}", config::listing(catalogue::learn()));
+            const config::Schema& learn = catalogue::learn();
+            all.insert(all.end(), learn.begin(), learn.end());
+            fmt::print("{}", config::listing(all));
             fmt::print("\nmethods of learn\n");
             for (const learning::Method method : learning::methods())
-              fmt::print("  {:<22} {}\n", learning::name(method), learning::meaning(method));
+              fmt::print("  {:<24} {}\n", learning::name(method), learning::meaning(method));
             for (const verify::Chapter& chapter : verify::catalogue()) {
               fmt::print("\nclaims of verify: {}\n", chapter.title);
               for (const verify::Claim& claim : chapter.claims)

@@ -188,7 +188,7 @@ std::string listing(const Schema& schema) {
   std::string text;
   const auto add = [&](const std::string& title, const std::vector<Named>& options) {
     text += (text.empty() ? "" : "\n") + title + "\n";
-    for (const Named& option : options) text += fmt::format("  {:<16} {}\n", option.name, option.meaning);
+    for (const Named& option : options) text += fmt::format("  {:<24} {}\n", option.name, option.meaning);
   };
   for (const Section& section : schema) {
     std::vector<Named> types;
