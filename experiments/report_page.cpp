@@ -97,7 +97,8 @@ std::string escaped(std::string_view text) {
 }
 
 std::string with_minus(std::string text) {
-  if (text.starts_with('-')) text.replace(0, 1, "−");
+  const bool zero = text.find_first_not_of("-0.") == std::string::npos;  // "-0.000" is what rounding left
+  if (text.starts_with('-')) text.replace(0, 1, zero ? "" : "−");
   return text;
 }
 

@@ -16,7 +16,7 @@ std::string page_end();
 
 /// Plain text as HTML.
 std::string escaped(std::string_view text);
-/// A leading hyphen as a minus sign.
+/// A leading hyphen as a minus sign; none before a number that was rounded to zero.
 std::string with_minus(std::string text);
 /// Head and rows of HTML cells; all columns but the first are numbers.
 std::string table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows);

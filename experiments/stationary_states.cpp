@@ -274,7 +274,9 @@ void write_report(const std::filesystem::path& directory) {
                         .figures = {{"densities", densities(states, run), "Cell averages."}}});
   }
   std::filesystem::create_directories(directory / "figures");
-  std::string page = report::page_start("Stationary states: " + summary.at("name").get<std::string>());
+  const std::string title = summary.at("name");
+  std::string page = report::page_start("Stationary states: " + title);
+  page += "<h1>" + report::escaped(title) + "</h1>\n<p class=\"soft\">stationary states</p>\n";
   page += "<p>" + report::escaped(summary.at("model").get<std::string>()) + "</p>\n";
   page += report::table({x, "branch", "stability", "F", "residual", "second variation", "mean",
                          "second moment", "relaxation rates"},

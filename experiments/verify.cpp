@@ -139,7 +139,7 @@ void write_report(const Json& summary, const std::filesystem::path& directory) {
     const std::string name = row.at("name"), claim = row.at("claim");
     const bool passed = row.at("passed");
     lines.push_back(
-        {fmt::format("<strong>{}</strong><br>{}<span class=\"symbol\">{}; {}</span>", report::escaped(name),
+        {fmt::format("<strong>{}</strong><br>{}<br><span class=\"soft\">{}; {}</span>", report::escaped(name),
                      report::escaped(claim), report::escaped(row.at("reference").get<std::string>()),
                      report::escaped(row.at("rule").get<std::string>())),
          digits(row.at("measured")), digits(row.at("standard_error"), "{:.2g}"), digits(row.at("expected")),
