@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,6 +15,7 @@
 #include "core/expects.hpp"
 #include "domain/grid.hpp"
 #include "experiments/report_page.hpp"
+#include "experiments/sweep.hpp"
 #include "io/files.hpp"
 #include "model/description.hpp"
 #include "solvers/rare_event/minimisers.hpp"
@@ -315,17 +317,6 @@ Limit limit_of(const Question& question, double beta) {
   return limit;
 }
 
-/// A seed of its own for each row: FNV-1a over the bits of its numbers, so that rows do not depend on their
-/// order.
-std::uint64_t seed_of(std::uint64_t seed, std::size_t count, double beta, double level) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const std::uint64_t word : {seed, static_cast<std::uint64_t>(count),
-                                   std::bit_cast<std::uint64_t>(beta), std::bit_cast<std::uint64_t>(level)}) {
-    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((word >> (8 * byte)) & 0xff)) * 1099511628211ULL;
-  }
-  return hash;
-}
-
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 double number_at(const Json& row, const char* key) {
@@ -337,7 +328,9 @@ Json row_of(const Question& question, const rare_event::Statistic& statistic, st
   Model model = question.model;
   model.inverse_temperature = beta;
   rare_event::Options options = question.options;
-  options.seed = seed_of(question.options.seed, count, beta, level);
+  options.seed = sweep::seed_of(
+      question.options.seed, std::array{static_cast<std::uint64_t>(count), std::bit_cast<std::uint64_t>(beta),
+                                        std::bit_cast<std::uint64_t>(level)});
   options.interrupted = setting.interrupted;
   const rare_event::Event event = event_of(question.side, level);
   measured = question.method

@@ -301,14 +301,20 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
 
 }  // namespace
 
-std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers) {
+std::uint64_t seed_of(std::uint64_t seed, std::span<const std::uint64_t> words) {
   std::uint64_t hash = 14695981039346656037ULL;
   const auto take = [&](std::uint64_t word) {
     for (int byte = 0; byte < 8; ++byte) hash = (hash ^ ((word >> (8 * byte)) & 0xff)) * 1099511628211ULL;
   };
   take(seed);
-  for (const double value : numbers) take(std::bit_cast<std::uint64_t>(value));
+  for (const std::uint64_t word : words) take(word);
   return hash;
+}
+
+std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers) {
+  std::vector<std::uint64_t> words;
+  for (const double number : numbers) words.push_back(std::bit_cast<std::uint64_t>(number));
+  return seed_of(seed, words);
 }
 
 Json fit(const Curve& curve, std::span<const Json> rows) {

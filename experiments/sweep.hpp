@@ -84,6 +84,7 @@ struct Study {
 };
 
 /// A seed of its own for a unit: FNV-1a over the bits of its numbers.
+std::uint64_t seed_of(std::uint64_t seed, std::span<const std::uint64_t> words);
 std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers);
 
 /// error = C scale^exponent by weighted least squares (analysis/rate_fit.hpp) over the rows of one curve, as

@@ -1,7 +1,6 @@
 #include "experiments/study.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "../io/scratch.hpp"
 #include "analysis/exact.hpp"
 #include "config/document.hpp"
 #include "experiments/catalogue.hpp"
@@ -18,17 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using sweep::Json;
-
-struct Folder {
-  fs::path path =
-      fs::temp_directory_path() / ("rieszflow_convergence_" + std::to_string(::getpid()) + "_" +
-                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  Folder() {
-    fs::remove_all(path);
-    fs::create_directories(path);
-  }
-  ~Folder() { fs::remove_all(path); }
-};
 
 const char* const gaussian = R"([model]
 inverse_temperature = 2.0
@@ -66,10 +55,10 @@ std::string changed(std::string text, const std::string& from, const std::string
   return text.replace(at, from.size(), to);
 }
 
-study::Assembly assembled(const Folder& folder, const std::string& text,
+study::Assembly assembled(const Scratch& folder, const std::string& text,
                           std::vector<std::string> overrides = {}) {
-  std::ofstream(folder.path / "study.toml") << text;
-  return study::assemble({.config = folder.path / "study.toml", .overrides = std::move(overrides)});
+  std::ofstream(folder.path() / "study.toml") << text;
+  return study::assemble({.config = folder.path() / "study.toml", .overrides = std::move(overrides)});
 }
 
 Json summary_of(const study::Assembly& assembly, const fs::path& out, int threads = 1, bool resume = false,
@@ -84,7 +73,7 @@ Json summary_of(const study::Assembly& assembly, const fs::path& out, int thread
   return Json::parse(outcome.summary);
 }
 
-std::string problems_of(const Folder& folder, const std::string& text,
+std::string problems_of(const Scratch& folder, const std::string& text,
                         std::vector<std::string> overrides = {}) {
   try {
     assembled(folder, text, std::move(overrides));
@@ -103,52 +92,53 @@ void expect_theory(const Json& summary, double standard_errors) {
 }
 
 TEST(ParticleNumber, DiscrepancyOfTheGaussianModelFallsLikeOneOverN) {
-  const Folder folder;
-  const Json summary = summary_of(assembled(folder, gaussian), folder.path / "out");
+  const Scratch folder;
+  const Json summary = summary_of(assembled(folder, gaussian), folder.path() / "out");
   expect_theory(summary, 4.0);
   EXPECT_NEAR(summary.at("rows")[0].at("theory").get<double>(), 2.873101961583e-2, 1e-12);
   EXPECT_NEAR(summary.at("fit").at("exponent").get<double>(), -1.0,
               4.0 * summary.at("fit").at("standard_error").get<double>());
   EXPECT_TRUE(summary.at("fit").at("passed").get<bool>());
   for (const char* file : {"config.toml", "summary.json", "rows.json", "report.html", "figures/rate_1.svg"})
-    EXPECT_TRUE(fs::exists(folder.path / "out" / file)) << file;
+    EXPECT_TRUE(fs::exists(folder.path() / "out" / file)) << file;
 }
 
 TEST(ParticleNumber, MeanAndWassersteinDistanceOfTheGaussianModelAreExact) {
-  const Folder folder;
-  expect_theory(summary_of(assembled(folder, gaussian, {"study.statistic=mean"}), folder.path / "mean"), 4.0);
+  const Scratch folder;
+  expect_theory(summary_of(assembled(folder, gaussian, {"study.statistic=mean"}), folder.path() / "mean"),
+                4.0);
   const Json transport = summary_of(assembled(folder, gaussian, {"study.statistic=wasserstein_2_squared"}),
-                                    folder.path / "transport");
+                                    folder.path() / "transport");
   expect_theory(transport, 4.0);
 }
 
 TEST(ParticleNumber, LawOfOneParticleApproachesTheDensityAtTheSquareOfTheRate) {
-  const Folder folder;
+  const Scratch folder;
   const Json summary = summary_of(assembled(folder, gaussian,
                                             {"study.statistic=marginal_squared", "study.values=[5, 10, 20]",
                                              "particles.replicas=4000", "particles.timestep=0.01"}),
-                                  folder.path / "out");
+                                  folder.path() / "out");
   expect_theory(summary, 4.0);
   EXPECT_TRUE(summary.at("fit").at("passed").get<bool>()) << summary.at("fit").dump();
 }
 
 TEST(Sweep, RowsDependOnNothingButThemselves) {
-  const Folder folder;
+  const Scratch folder;
   const std::vector<std::string> small = {"particles.replicas=20", "study.values=[10, 20, 40]"};
-  const Json whole = summary_of(assembled(folder, gaussian, small), folder.path / "whole");
+  const Json whole = summary_of(assembled(folder, gaussian, small), folder.path() / "whole");
   const Json other =
       summary_of(assembled(folder, gaussian, {"particles.replicas=20", "study.values=[40, 10]"}),
-                 folder.path / "other", 2);
+                 folder.path() / "other", 2);
   EXPECT_EQ(whole.at("rows")[0].at("error"), other.at("rows")[1].at("error"));
   EXPECT_EQ(whole.at("rows")[2].at("error"), other.at("rows")[0].at("error"));
 }
 
 TEST(Sweep, ResumesRowByRow) {
-  const Folder folder;
+  const Scratch folder;
   const study::Assembly assembly =
       assembled(folder, gaussian, {"particles.replicas=20", "study.values=[10, 20, 40]"});
-  const Json whole = summary_of(assembly, folder.path / "whole");
-  const fs::path out = folder.path / "parts";
+  const Json whole = summary_of(assembly, folder.path() / "whole");
+  const fs::path out = folder.path() / "parts";
   const Json part = summary_of(assembly, out, 1, false, [&] { return fs::exists(out / "rows.json"); });
   EXPECT_EQ(part.at("status"), "interrupted");
   ASSERT_EQ(part.at("rows").size(), 1U);
@@ -160,7 +150,7 @@ TEST(Sweep, ResumesRowByRow) {
 
 TEST(Sweep, OfErrorsThatFlattenGivesNoRate) {
   // Against a value that is wrong by 0.005 the error of the grid levels off.
-  const Folder folder;
+  const Scratch folder;
   const std::string text = changed(
       gaussian,
       "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
@@ -170,31 +160,31 @@ TEST(Sweep, OfErrorsThatFlattenGivesNoRate) {
   const std::string alone = changed(text, "[particles]\nreplicas = 400\ntimestep = 5e-3\n", "");
   const Json good =
       summary_of(assembled(folder, alone, {"study.exact=" + std::to_string(m2), "density.tolerance=1e-8"}),
-                 folder.path / "good");
+                 folder.path() / "good");
   EXPECT_NEAR(good.at("fit").at("exponent").get<double>(), 2.0, 0.1) << good.at("fit").dump();
   const Json wrong = summary_of(
       assembled(folder, alone, {"study.exact=" + std::to_string(m2 - 0.005), "density.tolerance=1e-8"}),
-      folder.path / "wrong");
+      folder.path() / "wrong");
   EXPECT_FALSE(wrong.at("fit").at("passed").get<bool>()) << wrong.at("fit").dump();
   EXPECT_TRUE(wrong.at("fit").at("plateau").get<bool>()) << wrong.at("fit").dump();
   EXPECT_TRUE(wrong.at("fit").at("warning").is_string());
 }
 
 TEST(Grid, IsComparedWithTheNextFinerRowWhereNothingIsKnown) {
-  const Folder folder;
+  const Scratch folder;
   std::string text = changed(
       gaussian,
       "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
       "type = \"grid\"\nvalues = [64, 128, 256, 512]\nstatistic = \"free_energy\"");
   text = changed(text, "[particles]\nreplicas = 400\ntimestep = 5e-3\n", "");
-  const Json summary = summary_of(assembled(folder, text, {"density.tolerance=1e-8"}), folder.path / "out");
+  const Json summary = summary_of(assembled(folder, text, {"density.tolerance=1e-8"}), folder.path() / "out");
   EXPECT_NEAR(summary.at("fit").at("exponent").get<double>(), 2.0, 0.1) << summary.dump(1);
   EXPECT_NEAR(summary.at("extrapolation").at("order").get<double>(), 2.0, 0.1);
   EXPECT_TRUE(summary.at("rows").back().at("error").is_null());
 }
 
 TEST(InverseTemperature, FluctuationsOfAHarmonicWellFallLikeOneOverBeta) {
-  const Folder folder;
+  const Scratch folder;
   std::string text = changed(
       gaussian,
       "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
@@ -202,7 +192,7 @@ TEST(InverseTemperature, FluctuationsOfAHarmonicWellFallLikeOneOverBeta) {
       "expected = -1.0");
   text = changed(text, "timestep = 5e-3", "timestep = 5e-3\ncount = 10");
   const Json summary =
-      summary_of(assembled(folder, changed(text, "end = 0.5", "end = 4.0")), folder.path / "out");
+      summary_of(assembled(folder, changed(text, "end = 0.5", "end = 4.0")), folder.path() / "out");
   expect_theory(summary, 4.0);
   EXPECT_TRUE(summary.at("fit").at("passed").get<bool>()) << summary.at("fit").dump();
 }
@@ -233,8 +223,8 @@ average_from = 5.0
 )";
 
 TEST(Boundary, OrdersAndConstantAreThoseOfTheory) {
-  const Folder folder;
-  const Json summary = summary_of(assembled(folder, wall), folder.path / "out", 2);
+  const Scratch folder;
+  const Json summary = summary_of(assembled(folder, wall), folder.path() / "out", 2);
   ASSERT_EQ(summary.at("status"), "completed");
   // E x under exp(-2x) on [-1, 1], and 0.5826 sqrt(2/beta) times the wall sum.
   EXPECT_NEAR(summary.at("exact").get<double>(), 0.5 - 1.0 / std::tanh(2.0), 1e-10);
@@ -259,13 +249,13 @@ TEST(Boundary, OrdersAndConstantAreThoseOfTheory) {
 }
 
 TEST(Boundary, ConstantInADiscIsThatOfItsCircumference) {
-  const Folder folder;
+  const Scratch folder;
   std::string text = changed(wall, "type = \"box\"\nlower = [-1.0]\nupper = [1.0]",
                              "type = \"ball\"\ncenter = [0.0, 0.0]\nradius = 1.0");
   text = changed(text, "[[model.potential]]\ntype = \"expression\"\nvalue = \"x\"\n", "");
   text = changed(text, "function = \"x\"", "function = \"x^2 + y^2\"");
   const Json summary = summary_of(
-      assembled(folder, text, {"study.values=[0.02, 0.01]", "particles.count=40"}), folder.path / "out", 2);
+      assembled(folder, text, {"study.values=[0.02, 0.01]", "particles.count=40"}), folder.path() / "out", 2);
   EXPECT_NEAR(summary.at("exact").get<double>(), 0.5, 1e-10);
   EXPECT_NEAR(summary.at("projection_constant").get<double>(), 0.5825971579, 1e-9);
   const Json& row = summary.at("rows")[3];
@@ -298,26 +288,26 @@ values = [10]
 )";
 
 TEST(Identities, HoldForMetropolisAndFailForACoarseStep) {
-  const Folder folder;
-  const Json exact = summary_of(assembled(folder, log_gas), folder.path / "exact");
+  const Scratch folder;
+  const Json exact = summary_of(assembled(folder, log_gas), folder.path() / "exact");
   ASSERT_EQ(exact.at("rows").size(), 3U);
   EXPECT_TRUE(exact.at("fit").at("passed").get<bool>()) << exact.at("verdicts").dump(1);
   std::string text = changed(wall, "type = \"boundary\"\nvalues = [0.04, 0.02, 0.01]\nfunction = \"x\"",
                              "type = \"identities\"\nvalues = [100]");
   text = changed(text, "count = 100\n", "scheme = \"projected\"\n");
-  const Json projected = summary_of(assembled(folder, text), folder.path / "projected");
+  const Json projected = summary_of(assembled(folder, text), folder.path() / "projected");
   EXPECT_FALSE(projected.at("fit").at("passed").get<bool>()) << projected.at("verdicts").dump(1);
-  const Json mala = summary_of(assembled(folder, text, {"particles.scheme=mala"}), folder.path / "mala");
+  const Json mala = summary_of(assembled(folder, text, {"particles.scheme=mala"}), folder.path() / "mala");
   EXPECT_TRUE(mala.at("fit").at("passed").get<bool>()) << mala.at("verdicts").dump(1);
 }
 
 TEST(Fluctuations, OfTheLogGasAreSelbergs) {
-  const Folder folder;
+  const Scratch folder;
   const std::string text =
       changed(changed(log_gas, "type = \"identities\"\nvalues = [10]",
                       "type = \"fluctuations\"\nvalues = [5, 20]\nfunction = \"x\"\nexact = 0.15"),
               "end = 8.0", "end = 20.0");
-  const Json summary = summary_of(assembled(folder, text), folder.path / "out", 2);
+  const Json summary = summary_of(assembled(folder, text), folder.path() / "out", 2);
   for (const Json& row : summary.at("rows")) {
     EXPECT_NEAR(row.at("scaled_variance").get<double>(),
                 exact::log_gas_on_interval_mean_variance(row.at("value"), 2.0),
@@ -329,13 +319,13 @@ TEST(Fluctuations, OfTheLogGasAreSelbergs) {
 }
 
 TEST(Chaos, OfTheGaussianModelIsExact) {
-  const Folder folder;
+  const Scratch folder;
   const std::string text = changed(
       changed(gaussian, "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"",
               "type = \"chaos\"\nvalues = [8, 16, 32]"),
       "end = 0.5", "end = 0.5\noutput_every = 0.01");
   const Json summary =
-      summary_of(assembled(folder, text, {"particles.replicas=1000"}), folder.path / "out", 2);
+      summary_of(assembled(folder, text, {"particles.replicas=1000"}), folder.path() / "out", 2);
   ASSERT_EQ(summary.at("status"), "completed");
   std::size_t exact_rows = 0;
   for (const Json& row : summary.at("rows")) {
@@ -387,7 +377,7 @@ TEST(Fit, OfErrorsThatScatterHasNotPassed) {
 }
 
 TEST(Study, RefusesWhatItCannotAnswer) {
-  const Folder folder;
+  const Scratch folder;
   const auto refused = [&](std::vector<std::string> overrides, const std::string& sentence) {
     EXPECT_NE(problems_of(folder, gaussian, std::move(overrides)).find(sentence), std::string::npos)
         << sentence << "\n"
@@ -434,7 +424,7 @@ TEST(Study, EveryReadyConfigAndEverySampleAssemblesAndPlans) {
     EXPECT_NE(study::plan(assembly.question).find("rows"), std::string::npos) << entry.path();
   }
   EXPECT_GE(count, 1U);
-  const Folder folder;
+  const Scratch folder;
   for (const std::string& type : catalogue::study_types()) {
     const std::string text = catalogue::study_sample(type);
     EXPECT_EQ(problems_of(folder, text), "") << text;
@@ -442,7 +432,7 @@ TEST(Study, EveryReadyConfigAndEverySampleAssemblesAndPlans) {
 }
 
 TEST(Study, ResolvedConfigMeansTheSame) {
-  const Folder folder;
+  const Scratch folder;
   const study::Assembly first = assembled(folder, gaussian);
   EXPECT_EQ(assembled(folder, first.resolved).resolved, first.resolved);
 }

@@ -1,13 +1,13 @@
 #include "experiments/free_energies.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "../io/scratch.hpp"
 #include "analysis/exact.hpp"
 #include "config/document.hpp"
 #include "experiments/study.hpp"
@@ -17,14 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-struct Folder {
-  fs::path path =
-      fs::temp_directory_path() / ("rieszflow_free_" + std::to_string(::getpid()) + "_" +
-                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-};
 
 const char* const log_gas = R"([model]
 inverse_temperature = 2.0
@@ -65,15 +57,15 @@ paths = 100
 learning_paths = 100
 )";
 
-study::Assembly assembled(const Folder& folder, const std::string& text,
+study::Assembly assembled(const Scratch& folder, const std::string& text,
                           std::vector<std::string> overrides = {}) {
-  const fs::path file = folder.path / "study.toml";
+  const fs::path file = folder.path() / "study.toml";
   std::ofstream(file) << text;
   return study::assemble({.config = file, .overrides = std::move(overrides), .threads = 2});
 }
 
-Json summary_of(const study::Assembly& assembly, const Folder& folder) {
-  const fs::path out = folder.path / "out";
+Json summary_of(const study::Assembly& assembly, const Scratch& folder) {
+  const fs::path out = folder.path() / "out";
   fs::create_directories(out);
   const auto outcome = sweep::run(std::get<study::Sweep>(assembly.question).study,
                                   {.directory = out, .resolved_config = assembly.resolved, .threads = 2});
@@ -82,7 +74,7 @@ Json summary_of(const study::Assembly& assembly, const Folder& folder) {
 }
 
 TEST(PartitionStudy, MeasuresSelbergsIntegralAndItsLimit) {
-  const Folder folder;
+  const Scratch folder;
   const Json summary = summary_of(assembled(folder, log_gas), folder);
   ASSERT_EQ(summary.at("rows").size(), 3U);
   for (const Json& row : summary.at("rows")) {
@@ -102,7 +94,7 @@ TEST(PartitionStudy, MeasuresSelbergsIntegralAndItsLimit) {
 }
 
 TEST(PathStudy, MeasuresTheGaussianTailOfAFlock) {
-  const Folder folder;
+  const Scratch folder;
   const Json summary = summary_of(assembled(folder, flock), folder);
   double variance = 0.0;  // N times that of the mean after 20 Euler steps
   for (int step = 0; step < 20; ++step) variance = 0.95 * 0.95 * variance + 0.05;
@@ -118,7 +110,7 @@ TEST(PathStudy, MeasuresTheGaussianTailOfAFlock) {
 }
 
 TEST(PathStudy, StartsWhereTheInteractionIsFinite) {
-  const Folder folder;
+  const Scratch folder;
   const auto problem = [&](const char* text, std::vector<std::string> overrides) -> std::string {
     try {
       assembled(folder, text, std::move(overrides));

@@ -1,13 +1,13 @@
 #include "experiments/study.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "../io/scratch.hpp"
 #include "analysis/exact.hpp"
 #include "config/document.hpp"
 
@@ -16,15 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-/// A folder of its own, removed at the end.
-struct Folder {
-  fs::path path =
-      fs::temp_directory_path() / ("rieszflow_study_" + std::to_string(::getpid()) + "_" +
-                                   ::testing::UnitTest::GetInstance()->current_test_info()->name());
-  Folder() { fs::create_directories(path); }
-  ~Folder() { fs::remove_all(path); }
-};
 
 const char* const curie_weiss = R"([model]
 inverse_temperature = 2.0
@@ -48,12 +39,12 @@ cells = [500]
 type = "mean"
 )";
 
-fs::path written(const Folder& folder, const std::string& text) {
-  std::ofstream(folder.path / "study.toml") << text;
-  return folder.path / "study.toml";
+fs::path written(const Scratch& folder, const std::string& text) {
+  std::ofstream(folder.path() / "study.toml") << text;
+  return folder.path() / "study.toml";
 }
 
-study::Assembly assembled(const Folder& folder, const std::string& text,
+study::Assembly assembled(const Scratch& folder, const std::string& text,
                           std::vector<std::string> overrides = {}) {
   return study::assemble({.config = written(folder, text), .overrides = std::move(overrides), .threads = 2});
 }
@@ -69,7 +60,7 @@ Json summary_of(const study::Assembly& assembly, const fs::path& out, bool resum
   return Json::parse(outcome.summary);
 }
 
-std::string problems_of(const Folder& folder, const std::string& text, std::vector<std::string> overrides) {
+std::string problems_of(const Scratch& folder, const std::string& text, std::vector<std::string> overrides) {
   try {
     assembled(folder, text, std::move(overrides));
   } catch (const config::ConfigError& error) {
@@ -79,8 +70,8 @@ std::string problems_of(const Folder& folder, const std::string& text, std::vect
 }
 
 TEST(LargeDeviationStudy, MeasuresCurieWeissAndFindsTheRateOfItsDensity) {
-  const Folder folder;
-  const Json summary = summary_of(assembled(folder, curie_weiss), folder.path / "out");
+  const Scratch folder;
+  const Json summary = summary_of(assembled(folder, curie_weiss), folder.path() / "out");
   ASSERT_EQ(summary.at("status"), "completed");
   ASSERT_EQ(summary.at("rows").size(), 4U);
   for (const Json& row : summary.at("rows")) {
@@ -97,16 +88,16 @@ TEST(LargeDeviationStudy, MeasuresCurieWeissAndFindsTheRateOfItsDensity) {
   EXPECT_LT(std::abs(fit.at("z").get<double>()), 3.5);
   EXPECT_LT(std::abs(fit.at("relative_error").get<double>()), 0.05);
   for (const char* file : {"config.toml", "summary.json", "rows.json", "report.html"})
-    EXPECT_TRUE(fs::exists(folder.path / "out" / file)) << file;
+    EXPECT_TRUE(fs::exists(folder.path() / "out" / file)) << file;
 }
 
 TEST(LargeDeviationStudy, RowsDependOnNothingButThemselves) {
-  const Folder folder;
+  const Scratch folder;
   const std::vector<std::string> small = {"study.sweeps=100", "study.counts=[8, 16]"};
-  const Json whole = summary_of(assembled(folder, curie_weiss, small), folder.path / "whole");
+  const Json whole = summary_of(assembled(folder, curie_weiss, small), folder.path() / "whole");
   const Json backwards = summary_of(
       assembled(folder, curie_weiss, {"study.sweeps=100", "study.counts=[16, 8]", "study.levels=[0.5, 0.6]"}),
-      folder.path / "backwards");
+      folder.path() / "backwards");
   const auto value_of = [](const Json& summary, int count) {
     for (const Json& row : summary.at("rows")) {
       if (row.at("count") == count && row.at("level") == 0.6) return row.at("log_probability").get<double>();
@@ -118,12 +109,12 @@ TEST(LargeDeviationStudy, RowsDependOnNothingButThemselves) {
 }
 
 TEST(LargeDeviationStudy, ResumesRowByRow) {
-  const Folder folder;
+  const Scratch folder;
   const study::Assembly assembly =
       assembled(folder, curie_weiss, {"study.sweeps=300", "study.counts=[8, 16]"});
-  const Json whole = summary_of(assembly, folder.path / "whole");
+  const Json whole = summary_of(assembly, folder.path() / "whole");
   // Interrupted once the first row is on disk.
-  const fs::path out = folder.path / "parts";
+  const fs::path out = folder.path() / "parts";
   const Json part = summary_of(assembly, out, false, [&] { return fs::exists(out / "rows.json"); });
   EXPECT_EQ(part.at("status"), "interrupted");
   ASSERT_EQ(part.at("rows").size(), 1U);
@@ -134,13 +125,13 @@ TEST(LargeDeviationStudy, ResumesRowByRow) {
 }
 
 TEST(LargeDeviationStudy, ResolvedConfigAssemblesToItself) {
-  const Folder folder;
+  const Scratch folder;
   const study::Assembly first = assembled(folder, curie_weiss);
   EXPECT_EQ(assembled(folder, first.resolved).resolved, first.resolved);
 }
 
 TEST(LargeDeviationStudy, SaysWhatIsWrongWithTheQuestion) {
-  const Folder folder;
+  const Scratch folder;
   EXPECT_NE(problems_of(folder, curie_weiss, {"study.statistic.axis=1"}).find("dimension"),
             std::string::npos);
   EXPECT_NE(problems_of(folder, curie_weiss, {"study.event=within", "study.levels=[-0.1]"}).find("positive"),
