@@ -1,5 +1,6 @@
-# The one place that finds third-party packages. Each missing one is named with the Debian package that brings it;
-# all of them are reported together.
+# The one place that finds third-party packages, for this build and (installed as part of the CMake package) for the
+# projects that link the libraries. Each missing one is named with the Debian package that brings it; all of them are
+# reported together.
 set(RIESZFLOW_MISSING "")
 
 macro(rieszflow_needs what package found)
@@ -8,7 +9,7 @@ macro(rieszflow_needs what package found)
   endif()
 endmacro()
 
-# A library that ships no CMake package: header and library looked up, imported as target `name`.
+# A library that ships no CMake package: header and library looked up, imported as target third_party::name.
 function(rieszflow_library name header)
   find_path(${name}_INCLUDE ${header} PATH_SUFFIXES eigen3)
   set(libraries "")
@@ -17,10 +18,11 @@ function(rieszflow_library name header)
     list(APPEND libraries ${${name}_${library}})
   endforeach()
   if(${name}_INCLUDE AND NOT libraries MATCHES "NOTFOUND")
-    add_library(rieszflow_third_party_${name} INTERFACE)
-    target_include_directories(rieszflow_third_party_${name} SYSTEM INTERFACE ${${name}_INCLUDE})
-    target_link_libraries(rieszflow_third_party_${name} INTERFACE ${libraries})
-    add_library(third_party::${name} ALIAS rieszflow_third_party_${name})
+    if(NOT TARGET third_party::${name})
+      add_library(third_party::${name} INTERFACE IMPORTED GLOBAL)
+      target_include_directories(third_party::${name} SYSTEM INTERFACE ${${name}_INCLUDE})
+      target_link_libraries(third_party::${name} INTERFACE ${libraries})
+    endif()
     set(${name}_FOUND TRUE PARENT_SCOPE)
   else()
     set(${name}_FOUND FALSE PARENT_SCOPE)
@@ -69,11 +71,10 @@ if(RIESZFLOW_MISSING)
 endif()
 
 if(NOT TARGET third_party::hdf5)
-  add_library(rieszflow_third_party_hdf5 INTERFACE)
-  target_include_directories(rieszflow_third_party_hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
-  target_link_libraries(rieszflow_third_party_hdf5 INTERFACE ${HDF5_C_LIBRARIES})
-  target_compile_definitions(rieszflow_third_party_hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
-  add_library(third_party::hdf5 ALIAS rieszflow_third_party_hdf5)
+  add_library(third_party::hdf5 INTERFACE IMPORTED GLOBAL)
+  target_include_directories(third_party::hdf5 SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
+  target_link_libraries(third_party::hdf5 INTERFACE ${HDF5_C_LIBRARIES})
+  target_compile_definitions(third_party::hdf5 INTERFACE ${HDF5_C_DEFINITIONS})
 endif()
 
 # -fno-math-errno and -fno-trapping-math let sqrt vectorise; -ffast-math is never used: it voids finiteness checks.

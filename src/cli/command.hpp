@@ -19,6 +19,8 @@ Command report_command(CLI::App& program);
 Command info_command(CLI::App& program);
 Command defaults_command(CLI::App& program);
 Command list_command(CLI::App& program);
+Command man_command(CLI::App& program);
+Command completion_command(CLI::App& program);
 Command study_command(CLI::App& program);
 Command verify_command(CLI::App& program);
 

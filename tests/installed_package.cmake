@@ -1,0 +1,26 @@
+cmake_minimum_required(VERSION 3.25)
+# Installs the build BUILD into SCRATCH, then configures, builds and runs the project of docs/guides/from_cpp against
+# what was installed and nothing else; reads the manual page and the completion that the installation wrote.
+file(REMOVE_RECURSE ${SCRATCH})
+set(prefix ${SCRATCH}/prefix)
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+endfunction()
+
+step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+step(${CMAKE_COMMAND} -S ${ROOT}/docs/guides/from_cpp -B ${SCRATCH}/two_sides -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Release
+     -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix})
+step(${CMAKE_COMMAND} --build ${SCRATCH}/two_sides)
+step(${SCRATCH}/two_sides/two_sides)
+step(bash -n ${prefix}/share/bash-completion/completions/rieszflow)
+file(READ ${prefix}/share/man/man1/rieszflow.1 page)
+foreach(command run study verify learn export report info defaults list)
+  if(NOT page MATCHES "\\.SS rieszflow ${command}\n")
+    message(FATAL_ERROR "the manual page does not name the command ${command}")
+  endif()
+endforeach()
+step(${prefix}/bin/rieszflow run ${prefix}/share/rieszflow/experiments/demo.toml --dry-run)
+file(REMOVE_RECURSE ${SCRATCH})
