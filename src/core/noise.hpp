@@ -20,6 +20,10 @@ enum class NoisePurpose : std::uint32_t {
   GibbsMove = 32,
   SplittingChoice = 33,
   PathIncrement = 34,
+  AttentionFeature = 48,
+  SelectionTask = 49,
+  TextCorruption = 50,
+  CalibrationFloor = 51,
 };
 
 /// Counter-based random numbers: each draw is a pure function of (seed, purpose, replica, step, particle), so

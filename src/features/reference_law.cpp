@@ -1,4 +1,3 @@
-#include <Eigen/Dense>
 #include <algorithm>
 #include <boost/math/quadrature/gauss.hpp>
 #include <cmath>
@@ -8,23 +7,10 @@
 #include "core/expects.hpp"
 #include "core/noise.hpp"
 #include "features/feature_map.hpp"
+#include "features/haar.hpp"
 
 namespace rieszflow {
 namespace {
-
-/// p x p orthonormal rows of Haar law: QR of a Gaussian matrix with the signs of R's diagonal (Mezzadri,
-/// Notices AMS 2007).
-Eigen::MatrixXd haar_matrix(const NoiseStream& noise, std::uint64_t replica, std::uint64_t block,
-                            std::size_t p) {
-  const auto size = static_cast<Eigen::Index>(p);
-  Eigen::MatrixXd gaussian(size, size);
-  noise.gaussians(replica, 0, block, {gaussian.data(), p * p});
-  const Eigen::HouseholderQR<Eigen::MatrixXd> qr(gaussian);
-  Eigen::MatrixXd q = qr.householderQ();
-  for (Eigen::Index k = 0; k < size; ++k)
-    if (qr.matrixQR()(k, k) < 0.0) q.col(k) *= -1.0;
-  return q;
-}
 
 /// E f(a) f(b) of a centred Gaussian pair with the given second moments.
 template <class Function>
@@ -61,18 +47,17 @@ std::vector<double> reference_particles(FeatureMap map, std::size_t particle_cou
   }
   const double scale = map == FeatureMap::PositiveExponential ? 1.0 : 1.0 / length_scale;
   const NoiseStream directions(seed, NoisePurpose::ProjectionDirection);
-  Eigen::MatrixXd rotation;
+  std::vector<double> rotation;
   for (std::size_t i = 0; i < particle_count; ++i) {
     const std::span<double> omega(particles.data() + i * p, p);
     noise.gaussians(replica, 0, i, omega.first(data_dimension));
     if (orthogonal) {
       if (i % data_dimension == 0)
-        rotation = haar_matrix(directions, replica, i / data_dimension, data_dimension);
+        rotation = haar_matrix(directions, replica, 0, i / data_dimension, data_dimension);
       const double radius = std::sqrt(std::inner_product(
           omega.begin(), omega.begin() + static_cast<std::ptrdiff_t>(data_dimension), omega.begin(), 0.0));
       for (std::size_t k = 0; k < data_dimension; ++k)
-        omega[k] =
-            radius * rotation(static_cast<Eigen::Index>(i % data_dimension), static_cast<Eigen::Index>(k));
+        omega[k] = radius * rotation[(i % data_dimension) * data_dimension + k];
     }
     for (std::size_t k = 0; k < data_dimension; ++k) omega[k] *= scale;
     if (map == FeatureMap::FourierPhase) {
