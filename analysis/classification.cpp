@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/expects.hpp"
+#include "core/noise.hpp"
 
 namespace rieszflow {
 namespace {
@@ -222,11 +223,22 @@ Fitted logistic_path(const Matrix& centred, const Vector& targets, const Classif
 
 std::size_t score_count(std::size_t classes) { return classes == 2 ? 1 : classes; }
 
-/// Reliability bin that a confidence belongs to.
+double edge(std::size_t k, std::size_t bins) { return static_cast<double>(k) / static_cast<double>(bins); }
+
+/// Reliability bin (edge(k), edge(k + 1)] that a confidence belongs to; the product may round across an edge.
 std::size_t width_bin(double confidence, std::size_t bins) {
   const double position = std::ceil(confidence * static_cast<double>(bins)) - 1.0;
-  return std::min(static_cast<std::size_t>(std::max(position, 0.0)), bins - 1);
+  std::size_t k = std::min(static_cast<std::size_t>(std::max(position, 0.0)), bins - 1);
+  while (k > 0 && confidence <= edge(k, bins)) --k;
+  while (k + 1 < bins && confidence > edge(k + 1, bins)) ++k;
+  return k;
 }
+
+/// What a reliability diagram is made of: for each row how sure, and whether it came true.
+struct Forecasts {
+  std::vector<double> confidence;
+  std::vector<std::uint8_t> came_true;
+};
 
 double calibration_error(const std::vector<ReliabilityBin>& bins, std::size_t rows) {
   double sum = 0.0;
@@ -383,62 +395,231 @@ std::vector<int> predictions(std::span<const double> probabilities, std::size_t 
   return out;
 }
 
-std::vector<ReliabilityBin> reliability(std::span<const double> probabilities, std::span<const int> labels,
-                                        std::size_t classes, std::size_t bins) {
-  expect_rows(probabilities, labels, classes);
-  const std::vector<int> predicted = predictions(probabilities, classes);
+namespace {
+
+std::vector<ReliabilityBin> width_bins(const Forecasts& forecasts, std::size_t bins) {
   std::vector<ReliabilityBin> out(bins);
   for (std::size_t k = 0; k < bins; ++k) {
-    out[k].lower = static_cast<double>(k) / static_cast<double>(bins);
-    out[k].upper = static_cast<double>(k + 1) / static_cast<double>(bins);
+    out[k].lower = edge(k, bins);
+    out[k].upper = edge(k + 1, bins);
   }
-  for (std::size_t a = 0; a < labels.size(); ++a) {
-    const double confidence = probabilities[a * classes + static_cast<std::size_t>(predicted[a])];
-    ReliabilityBin& bin = out[width_bin(confidence, bins)];
+  for (std::size_t a = 0; a < forecasts.confidence.size(); ++a) {
+    ReliabilityBin& bin = out[width_bin(forecasts.confidence[a], bins)];
     ++bin.count;
-    bin.confidence += confidence;
-    bin.accuracy += predicted[a] == labels[a] ? 1.0 : 0.0;
+    bin.confidence += forecasts.confidence[a];
+    bin.accuracy += forecasts.came_true[a];
   }
   for (ReliabilityBin& bin : out) finish(bin);
   return out;
+}
+
+std::vector<ReliabilityBin> mass_bins(const Forecasts& forecasts, std::size_t bins) {
+  const std::vector<double>& confidence = forecasts.confidence;
+  const std::size_t rows = confidence.size();
+  std::vector<std::size_t> order(rows);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return confidence[a] < confidence[b]; });
+  std::vector<ReliabilityBin> out;
+  double lower = 0.0;
+  for (std::size_t k = 0, first = 0; k < bins && first < rows; ++k) {
+    std::size_t last = std::max((k + 1) * rows / bins, first);
+    while (last > first && last < rows && confidence[order[last]] == confidence[order[last - 1]]) ++last;
+    if (last == first) continue;
+    ReliabilityBin bin{.lower = lower, .upper = confidence[order[last - 1]]};
+    for (; first < last; ++first) {
+      ++bin.count;
+      bin.confidence += confidence[order[first]];
+      bin.accuracy += forecasts.came_true[order[first]];
+    }
+    finish(bin);
+    lower = bin.upper;
+    out.push_back(bin);
+  }
+  return out;
+}
+
+Forecasts of_predicted_class(std::span<const double> probabilities, std::span<const int> labels,
+                             std::size_t classes) {
+  const std::vector<int> predicted = predictions(probabilities, classes);
+  Forecasts out;
+  for (std::size_t a = 0; a < labels.size(); ++a) {
+    out.confidence.push_back(probabilities[a * classes + static_cast<std::size_t>(predicted[a])]);
+    out.came_true.push_back(predicted[a] == labels[a] ? 1 : 0);
+  }
+  return out;
+}
+
+Forecasts of_class(std::span<const double> probabilities, std::span<const int> labels, std::size_t classes,
+                   std::size_t which) {
+  expects(which < classes, "one of the classes");
+  Forecasts out;
+  for (std::size_t a = 0; a < labels.size(); ++a) {
+    out.confidence.push_back(probabilities[a * classes + which]);
+    out.came_true.push_back(labels[a] == static_cast<int>(which) ? 1 : 0);
+  }
+  return out;
+}
+
+/// The four calibration errors of Metrics.
+CalibrationErrors calibration_errors(std::span<const double> probabilities, std::span<const int> labels,
+                                     std::size_t classes, std::size_t bins) {
+  const std::size_t rows = labels.size();
+  const Forecasts top = of_predicted_class(probabilities, labels, classes);
+  CalibrationErrors out{.ece = calibration_error(width_bins(top, bins), rows),
+                        .ece_equal_mass = calibration_error(mass_bins(top, bins), rows)};
+  const std::size_t first = classes == 2 ? 1 : 0;
+  for (std::size_t c = first; c < classes; ++c) {
+    const Forecasts one = of_class(probabilities, labels, classes, c);
+    const auto share = static_cast<double>(classes - first);
+    out.class_ece += calibration_error(width_bins(one, bins), rows) / share;
+    out.class_ece_equal_mass += calibration_error(mass_bins(one, bins), rows) / share;
+  }
+  return out;
+}
+
+double log_sum_exp(std::span<const double> row, double temperature) {
+  const double largest = *std::max_element(row.begin(), row.end());
+  double sum = 0.0;
+  for (const double logit : row) sum += std::exp((logit - largest) / temperature);
+  return largest / temperature + std::log(sum);
+}
+
+void expect_logits(std::span<const double> logits, std::size_t classes, double temperature) {
+  expects(classes >= 2 && logits.size() % classes == 0 && temperature > 0.0,
+          "rows of one logit per class, T > 0");
+}
+
+}  // namespace
+
+std::vector<ReliabilityBin> reliability(std::span<const double> probabilities, std::span<const int> labels,
+                                        std::size_t classes, std::size_t bins) {
+  expect_rows(probabilities, labels, classes);
+  return width_bins(of_predicted_class(probabilities, labels, classes), bins);
 }
 
 std::vector<ReliabilityBin> reliability_equal_mass(std::span<const double> probabilities,
                                                    std::span<const int> labels, std::size_t classes,
                                                    std::size_t bins) {
   expect_rows(probabilities, labels, classes);
-  const std::vector<int> predicted = predictions(probabilities, classes);
-  const std::size_t rows = labels.size();
-  std::vector<std::size_t> order(rows);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto confidence = [&](std::size_t a) {
-    return probabilities[a * classes + static_cast<std::size_t>(predicted[a])];
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return confidence(a) < confidence(b); });
-  std::vector<ReliabilityBin> out;
-  double edge = 0.0;
-  for (std::size_t k = 0, first = 0; k < bins && first < rows; ++k) {
-    std::size_t last = std::max((k + 1) * rows / bins, first);
-    while (last > first && last < rows && confidence(order[last]) == confidence(order[last - 1])) ++last;
-    if (last == first) continue;
-    ReliabilityBin bin{.lower = edge, .upper = confidence(order[last - 1])};
-    for (; first < last; ++first) {
-      ++bin.count;
-      bin.confidence += confidence(order[first]);
-      bin.accuracy += predicted[order[first]] == labels[order[first]] ? 1.0 : 0.0;
-    }
-    finish(bin);
-    edge = bin.upper;
-    out.push_back(bin);
+  return mass_bins(of_predicted_class(probabilities, labels, classes), bins);
+}
+
+std::vector<ReliabilityBin> class_reliability(std::span<const double> probabilities,
+                                              std::span<const int> labels, std::size_t classes,
+                                              std::size_t which, std::size_t bins) {
+  expect_rows(probabilities, labels, classes);
+  return width_bins(of_class(probabilities, labels, classes, which), bins);
+}
+
+std::vector<ReliabilityBin> class_reliability_equal_mass(std::span<const double> probabilities,
+                                                         std::span<const int> labels, std::size_t classes,
+                                                         std::size_t which, std::size_t bins) {
+  expect_rows(probabilities, labels, classes);
+  return mass_bins(of_class(probabilities, labels, classes, which), bins);
+}
+
+std::vector<double> softmax(std::span<const double> logits, std::size_t classes, double temperature) {
+  expect_logits(logits, classes, temperature);
+  std::vector<double> out(logits.begin(), logits.end());
+  for (std::size_t at = 0; at < out.size(); at += classes) {
+    const auto row = std::span(out).subspan(at, classes);
+    const double largest = *std::max_element(row.begin(), row.end());
+    double sum = 0.0;
+    for (double& value : row) sum += value = std::exp((value - largest) / temperature);
+    for (double& value : row) value /= sum;
   }
+  return out;
+}
+
+double log_loss_of_logits(std::span<const double> logits, std::span<const int> labels, std::size_t classes,
+                          double temperature) {
+  expect_logits(logits, classes, temperature);
+  expects(!labels.empty() && logits.size() == labels.size() * classes, "logits of each row");
+  double sum = 0.0;
+  for (std::size_t a = 0; a < labels.size(); ++a) {
+    const auto row = logits.subspan(a * classes, classes);
+    sum += log_sum_exp(row, temperature) - row[static_cast<std::size_t>(labels[a])] / temperature;
+  }
+  return sum / static_cast<double>(labels.size());
+}
+
+Metrics metrics_from_logits(std::span<const double> logits, std::span<const int> labels, std::size_t classes,
+                            double temperature, std::size_t bins) {
+  Metrics out = metrics(softmax(logits, classes, temperature), labels, classes, bins);
+  out.log_loss = log_loss_of_logits(logits, labels, classes, temperature);
+  return out;
+}
+
+double fit_temperature(std::span<const double> logits, std::span<const int> labels, std::size_t classes) {
+  expect_logits(logits, classes, 1.0);
+  expects(!labels.empty() && logits.size() == labels.size() * classes, "logits of each row");
+  // Derivatives in a = 1/T of mean log sum_c exp(a z_c) - a z_y: mean of E z - z_y, and of the variance of z.
+  const auto derivatives = [&](double a) {
+    double slope = 0.0, curvature = 0.0;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      const auto row = logits.subspan(i * classes, classes);
+      const double largest = *std::max_element(row.begin(), row.end());
+      double sum = 0.0, first = 0.0, second = 0.0;
+      for (const double z : row) {
+        const double weight = std::exp(a * (z - largest));
+        sum += weight;
+        first += weight * (z - largest);
+        second += weight * (z - largest) * (z - largest);
+      }
+      first /= sum;
+      slope += first + largest - row[static_cast<std::size_t>(labels[i])];
+      curvature += second / sum - first * first;
+    }
+    return std::pair(slope, curvature);
+  };
+  double low = 1.0 / 64.0, high = 64.0;
+  if (derivatives(low).first >= 0.0) return 1.0 / low;
+  if (derivatives(high).first <= 0.0) return 1.0 / high;
+  double a = 1.0;
+  for (int iteration = 0; iteration < 200 && high - low > 1e-14 * high; ++iteration) {
+    const auto [slope, curvature] = derivatives(a);
+    (slope > 0.0 ? high : low) = a;
+    const double next = a - slope / curvature;
+    if (slope == 0.0 || next == a) break;
+    a = next > low && next < high ? next : 0.5 * (low + high);
+  }
+  return 1.0 / a;
+}
+
+CalibrationErrors calibration_floor(std::span<const double> probabilities, std::size_t classes,
+                                    std::uint64_t seed, std::size_t repetitions, std::size_t bins) {
+  expects(classes >= 2 && !probabilities.empty() && probabilities.size() % classes == 0 && repetitions > 0,
+          "one probability per row and class, at least one row");
+  const std::size_t rows = probabilities.size() / classes;
+  const NoiseStream noise(seed, NoisePurpose::CalibrationFloor);
+  std::vector<double> draws(rows);
+  std::vector<int> labels(rows);
+  CalibrationErrors out;
+  for (std::size_t k = 0; k < repetitions; ++k) {
+    noise.uniforms(0, k, 0, draws);
+    for (std::size_t a = 0; a < rows; ++a) {
+      std::size_t c = 0;
+      for (double rest = draws[a] - probabilities[a * classes]; rest > 0.0 && c + 1 < classes;
+           rest -= probabilities[a * classes + c])
+        ++c;
+      labels[a] = static_cast<int>(c);
+    }
+    const CalibrationErrors one = calibration_errors(probabilities, labels, classes, bins);
+    out.ece += one.ece;
+    out.ece_equal_mass += one.ece_equal_mass;
+    out.class_ece += one.class_ece;
+    out.class_ece_equal_mass += one.class_ece_equal_mass;
+  }
+  for (double* value : {&out.ece, &out.ece_equal_mass, &out.class_ece, &out.class_ece_equal_mass})
+    *value /= static_cast<double>(repetitions);
   return out;
 }
 
 Metrics metrics(std::span<const double> probabilities, std::span<const int> labels, std::size_t classes,
                 std::size_t bins) {
   expect_rows(probabilities, labels, classes);
-  constexpr double edge = std::numeric_limits<double>::epsilon();
+  constexpr double least = std::numeric_limits<double>::epsilon();
   const std::size_t rows = labels.size();
   const std::vector<int> predicted = predictions(probabilities, classes);
   std::vector<double> true_counts(classes, 0.0), predicted_counts(classes, 0.0);
@@ -450,7 +631,7 @@ Metrics metrics(std::span<const double> probabilities, std::span<const int> labe
     correct += predicted[a] == labels[a] ? 1.0 : 0.0;
     ++true_counts[label];
     ++predicted_counts[static_cast<std::size_t>(predicted[a])];
-    out.log_loss -= std::log(std::clamp(probabilities[a * classes + label], edge, 1.0 - edge));
+    out.log_loss -= std::log(std::clamp(probabilities[a * classes + label], least, 1.0 - least));
     for (std::size_t c = 0; c < classes; ++c) {
       const double miss = probabilities[a * classes + c] - (c == label ? 1.0 : 0.0);
       out.brier += 0.5 * miss * miss;
@@ -468,8 +649,11 @@ Metrics metrics(std::span<const double> probabilities, std::span<const int> labe
   out.mcc = spread > 0.0 ? (correct * count - overlap) / std::sqrt(spread) : 0.0;
   out.log_loss /= count;
   out.brier /= count;
-  out.ece = calibration_error(reliability(probabilities, labels, classes, bins), rows);
-  out.ece_equal_mass = calibration_error(reliability_equal_mass(probabilities, labels, classes, bins), rows);
+  const CalibrationErrors errors = calibration_errors(probabilities, labels, classes, bins);
+  out.ece = errors.ece;
+  out.ece_equal_mass = errors.ece_equal_mass;
+  out.class_ece = errors.class_ece;
+  out.class_ece_equal_mass = errors.class_ece_equal_mass;
   return out;
 }
 

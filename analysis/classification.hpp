@@ -72,11 +72,18 @@ std::vector<double> probabilities(const LinearClassifier& classifier, const Feat
 struct Metrics {
   double accuracy = 0.0;
   double mcc = 0.0;  ///< Matthews' correlation (Gorodkin's R_K for more classes); 0 where it is 0/0
-  double log_loss =
-      0.0;             ///< mean -log p(true class), p held in [2^-52, 1 - 2^-52]: a certain error costs 36.04
+  /// mean -log p(true class). From probabilities, p is held in [2^-52, 1 - 2^-52]: a certain error
+  /// costs 36.04. From logits it is exact.
+  double log_loss = 0.0;
   double brier = 0.0;  ///< mean (1/2) sum_c (p_c - 1{true = c})^2; for two classes (p - y)^2
-  double ece = 0.0;    ///< expected calibration error of the predicted class, equal-width bins
+  /// Expected calibration error of the predicted class (top-label), equal-width bins: sum over bins of the
+  /// share of rows times |accuracy - mean confidence|.
+  double ece = 0.0;
   double ece_equal_mass = 0.0;  ///< the same, bins of equal count; equal confidences stay in one bin
+  /// The same for the probability of class 1 against the share of class 1; more classes: mean over the
+  /// classes.
+  double class_ece = 0.0;
+  double class_ece_equal_mass = 0.0;
 };
 
 /// Most probable class, the first of equals. (row)
@@ -86,13 +93,38 @@ std::vector<int> predictions(std::span<const double> probabilities, std::size_t 
 Metrics metrics(std::span<const double> probabilities, std::span<const int> labels, std::size_t classes,
                 std::size_t bins = 15);
 
-/// One bin of a reliability diagram: how often the predicted class was right against how sure the classifier
+/// Softmax of logits (row, class) / temperature; (row, class).
+std::vector<double> softmax(std::span<const double> logits, std::size_t classes, double temperature = 1.0);
+
+/// mean of log sum_c exp(z_c / T) - z_y / T: never through probabilities, so that no error costs infinity.
+double log_loss_of_logits(std::span<const double> logits, std::span<const int> labels, std::size_t classes,
+                          double temperature = 1.0);
+
+/// As `metrics`, of softmax(logits / temperature), with the log-loss from the logits.
+Metrics metrics_from_logits(std::span<const double> logits, std::span<const int> labels, std::size_t classes,
+                            double temperature = 1.0, std::size_t bins = 15);
+
+/// The temperature T in [1/64, 64] that minimises the log-loss of logits / T; an end of the interval where
+/// the logits separate the labels without error (or say nothing about them). Newton's method on 1/T, in which
+/// the loss is convex. Source: Guo et al., ICML 2017.
+double fit_temperature(std::span<const double> logits, std::span<const int> labels, std::size_t classes);
+
+/// The four calibration errors of Metrics.
+struct CalibrationErrors {
+  double ece = 0.0, ece_equal_mass = 0.0, class_ece = 0.0, class_ece_equal_mass = 0.0;
+};
+/// What they are on average where the probabilities are exactly right: labels drawn from them `repetitions`
+/// times, keyed by (seed, CalibrationFloor). An estimate near its floor says that no miscalibration was seen.
+CalibrationErrors calibration_floor(std::span<const double> probabilities, std::size_t classes,
+                                    std::uint64_t seed, std::size_t repetitions = 100, std::size_t bins = 15);
+
+/// One bin of a reliability diagram: how often what was predicted came true against how sure the classifier
 /// was.
 struct ReliabilityBin {
   double lower = 0.0, upper = 0.0;  ///< confidences in (lower, upper]; 0 belongs to the first
   std::size_t count = 0;
   double confidence = 0.0;  ///< mean; 0 in an empty bin
-  double accuracy = 0.0;    ///< 0 in an empty bin
+  double accuracy = 0.0;    ///< share that came true; 0 in an empty bin
 };
 
 /// Bins (k/bins, (k+1)/bins] of the confidence in the predicted class. Source: Guo et al., ICML 2017.
@@ -102,5 +134,12 @@ std::vector<ReliabilityBin> reliability(std::span<const double> probabilities, s
 std::vector<ReliabilityBin> reliability_equal_mass(std::span<const double> probabilities,
                                                    std::span<const int> labels, std::size_t classes,
                                                    std::size_t bins = 15);
+/// The same two tables for the probability of one class against the share of rows of that class.
+std::vector<ReliabilityBin> class_reliability(std::span<const double> probabilities,
+                                              std::span<const int> labels, std::size_t classes,
+                                              std::size_t which, std::size_t bins = 15);
+std::vector<ReliabilityBin> class_reliability_equal_mass(std::span<const double> probabilities,
+                                                         std::span<const int> labels, std::size_t classes,
+                                                         std::size_t which, std::size_t bins = 15);
 
 }  // namespace rieszflow

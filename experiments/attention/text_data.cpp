@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/expects.hpp"
+#include "core/fingerprint.hpp"
 #include "io/files.hpp"
 
 namespace rieszflow::text {
@@ -128,12 +129,6 @@ void read_rows(const std::vector<std::string_view>& lines, const Columns& column
   }
 }
 
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  return hash ^ (hash >> 32);
-}
-
 }  // namespace
 
 TextReading read_text(const fs::path& file) {
@@ -210,8 +205,9 @@ Splits read_splits(const fs::path& folder) {
     out.test = std::move(out.dev);
     std::vector<std::size_t> kept, held;
     for (std::size_t a = 0; a < out.train.count(); ++a) {
-      const std::uint64_t hash =
-          hash_of(out.train.first[a] + (out.train.pairs ? "\t" + out.train.second[a] : std::string()));
+      std::uint64_t hash =
+          hash_of_bytes(out.train.first[a] + "\t" + (out.train.pairs ? out.train.second[a] : ""));
+      hash ^= hash >> 32;  // the low bits of the hash mix worst
       (hash % 10 == 0 ? held : kept).push_back(a);
     }
     if (!out.train.labels.empty()) {
