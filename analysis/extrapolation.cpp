@@ -14,6 +14,7 @@ namespace {
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double lowest_order = 0.05, highest_order = 20.0;  ///< beyond them nothing is called an order
+constexpr double slowest_ratio = 0.9;                        ///< of differences that still shrink
 
 /// The order of value = limit + c scale^p through three values, finest first; NaN where there is none.
 double order_of(const RefinedValue* f) {
@@ -72,6 +73,23 @@ Extrapolation extrapolated(std::span<const RefinedValue> values, std::optional<d
                            : 2.0 * std::abs(result.limit - limit_of(f.data() + 1, coarser_order));
   result.limit_error = std::max(result.limit_error, round_off);
   result.finest_error = correction + result.limit_error;
+  return result;
+}
+
+Accelerated accelerated(std::span<const double> values) {
+  expects(!values.empty(), "at least one value");
+  std::vector<double> f(values.begin(), values.end());
+  Accelerated result{f.back(), f.size() > 1 ? std::abs(f.back() - f[f.size() - 2]) : not_a_number};
+  while (f.size() >= 3) {
+    std::vector<double> next;
+    for (std::size_t k = 0; k + 2 < f.size(); ++k) {
+      const double last = f[k + 2] - f[k + 1], ratio = last / (f[k + 1] - f[k]);
+      if (!(ratio > 0.0 && ratio < slowest_ratio)) return result;
+      next.push_back(f[k + 2] + last * ratio / (1.0 - ratio));
+    }
+    result = {next.back(), std::abs(next.back() - result.limit)};
+    f = std::move(next);
+  }
   return result;
 }
 

@@ -40,6 +40,21 @@ struct Extrapolation {
 /// except through a large `limit_error`.
 Extrapolation extrapolated(std::span<const RefinedValue> values, std::optional<double> order = {});
 
+/// Limit of values at scales that are halved each time, coarsest first, whose error is a sum of powers of the
+/// scale of unknown orders, c h^p + d h^q + ...: Aitken's process
+///
+///     f_k  <-  f_{k+2} + (f_{k+2} - f_{k+1}) r / (1 - r),   r = (f_{k+2} - f_{k+1}) / (f_{k+1} - f_k),
+///
+/// repeated while three values are left and 0 < r < 0.9; each pass removes one power. `limit_error` is the
+/// change by the last pass. No pass (fewer than three values, or differences that do not shrink with one
+/// sign): the last value, and the last difference as its error. Source: A. C. Aitken, Proc. R. Soc. Edinburgh
+/// 46 (1926) 289-305.
+struct Accelerated {
+  double limit = 0.0;
+  double limit_error = 0.0;
+};
+Accelerated accelerated(std::span<const double> values);
+
 /// The density on the grid whose cells are blocks of factor^d cells; each count of cells is a multiple of
 /// `factor`.
 Density coarsened(const Density& density, std::size_t factor);

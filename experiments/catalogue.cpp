@@ -348,6 +348,9 @@ config::Variant large_deviations() {
                     "independent repetitions: the standard error"),
           defaulted("sweeps", Integer{.lower = 10, .upper = 1'000'000'000}, std::int64_t{2000}, "",
                     "Monte Carlo sweeps per window and replicate"),
+          defaulted(
+              "target_error", Number::non_negative(), 0.0, "",
+              "replicates are added until log P is known to this standard error; 0: no more than given"),
           defaulted("walkers", Integer{.lower = 10, .upper = 10'000'000}, std::int64_t{1000}, "",
                     "of splitting, per replicate"),
           defaulted("seed", Integer{.lower = 0}, std::int64_t{1}, "", "of all random numbers"),

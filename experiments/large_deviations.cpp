@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analysis/estimate.hpp"
+#include "analysis/extrapolation.hpp"
 #include "analysis/rate_fit.hpp"
 #include "core/expects.hpp"
 #include "domain/grid.hpp"
@@ -30,6 +31,7 @@ using Kind = StatisticChoice::Kind;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t least_cells = 60;  ///< of the coarsest grid of an extrapolation
 
 /// <phi(z_a; omega), phi(z_b; omega)> for a <= b (KernelDistance) or for the one pair a = 0, b = 1
 /// (KernelEntry).
@@ -208,6 +210,7 @@ struct Limit {
   std::optional<RateCurve> curve{};                   ///< of a linear statistic in d = 1
   std::vector<double> target;                         ///< of a kernel distance
   std::vector<std::pair<double, std::string>> rates;  ///< (level) I, NaN with a reason
+  std::vector<double> rate_errors{};                  ///< (level) of the extrapolation in the grid; NaN: none
   std::vector<double> grid_rates{};                   ///< (level) the same on the grid of the curve
 };
 
@@ -300,19 +303,27 @@ Limit limit_on(const Question& question, double beta, const std::vector<std::siz
   return limit;
 }
 
-/// On a line the rates of n/4, n/2 and n cells are extrapolated by Aitken's process, whatever the order: a
-/// tilt by a statistic that is infinite at a wall leaves a power of the distance there, and an order between
-/// 0 and 1.
+/// On a line the rates of n, n/2, n/4, ... cells, five grids at most, are extrapolated (`accelerated`)
+/// whatever their order: a tilt by a statistic that is infinite at a wall leaves a power of the distance
+/// there, and errors whose orders are between 0 and 1.
 Limit limit_of(const Question& question, double beta) {
   Limit limit = limit_on(question, beta, question.cells, true);
-  const bool line = question.cells.size() == 1 && question.cells[0] % 4 == 0 && question.cells[0] >= 64;
-  if (!line || !is_linear(question.statistic)) return limit;
-  const Limit half = limit_on(question, beta, {question.cells[0] / 2}, false),
-              quarter = limit_on(question, beta, {question.cells[0] / 4}, false);
+  limit.rate_errors.assign(limit.rates.size(), not_a_number);
+  if (question.cells.size() != 1 || !is_linear(question.statistic)) return limit;
+  std::vector<Limit> coarser;  // finest first
+  for (std::size_t cells = question.cells[0];
+       cells % 2 == 0 && cells / 2 >= least_cells && coarser.size() < 4;) {
+    cells /= 2;
+    coarser.push_back(limit_on(question, beta, {cells}, false));
+  }
   for (std::size_t l = 0; l < limit.rates.size(); ++l) {
-    const double last = half.rates[l].first - limit.rates[l].first,
-                 first = quarter.rates[l].first - half.rates[l].first, ratio = last / first;
-    if (ratio > 0.0 && ratio < 0.9) limit.rates[l].first -= last * ratio / (1.0 - ratio);
+    std::vector<double> values{limit.rates[l].first};
+    for (const Limit& grid : coarser) values.push_back(grid.rates[l].first);
+    std::reverse(values.begin(), values.end());
+    if (!std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) continue;
+    const Accelerated rate = accelerated(values);
+    limit.rates[l].first = rate.limit;
+    limit.rate_errors[l] = rate.limit_error;
   }
   return limit;
 }
@@ -369,6 +380,7 @@ Json row_of(const Question& question, const rare_event::Statistic& statistic, st
           {"effective_samples", number(measured.effective_samples / autocorrelation_time)},
           {"moves", measured.moves},
           {"seconds", measured.seconds},
+          {"cpu_seconds", measured.cpu_seconds},
           {"windows", windows}};
 }
 
@@ -419,7 +431,8 @@ Json fit_across_counts(const Question& question, const Json& rows, double beta, 
       {"inverse_coefficient", fit.inverse_coefficient},
       {"chi_squared", fit.chi_squared},
       {"degrees_of_freedom", fit.degrees_of_freedom},
-      {"rate_theory", number(rate_theory)}};
+      {"rate_theory", number(rate_theory)},
+      {"rate_theory_error", number(limit.rate_errors[index])}};
   if (points.size() >= 4) {
     const TailFit free = fit_tail(points, {.log_coefficient = {}, .inverse_term = false});
     json["free_log_coefficient"] = free.log_coefficient.value;

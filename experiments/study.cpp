@@ -126,6 +126,7 @@ large_deviations::Question large_deviations_of(Document& document, Table& table,
   }
   if (request.seed) table.fill("seed", *request.seed);
   question.options = {.replicates = static_cast<std::size_t>(table.integer("replicates")),
+                      .target_error = table.number("target_error"),
                       .sweeps = table.integer("sweeps"),
                       .walkers = static_cast<std::size_t>(table.integer("walkers")),
                       .seed = static_cast<std::uint64_t>(table.integer("seed")),
@@ -645,11 +646,14 @@ std::string plan(const Question& question) {
           [](const large_deviations::Question& q) {
             return fmt::format(
                 "model      {}\nrows       {} (N = {}; beta = {}; levels {})\nsampling   {} replicates of {} "
-                "sweeps a window\n"
+                "sweeps a window{}\n"
                 "density    {} cells\n",
                 description(q.model), q.counts.size() * q.levels.size() * q.inverse_temperatures.size(),
                 fmt::join(q.counts, ", "), fmt::join(q.inverse_temperatures, ", "), fmt::join(q.levels, ", "),
                 q.options.replicates, q.options.sweeps,
+                q.options.target_error > 0.0
+                    ? fmt::format(", more until log P is known to {:g}", q.options.target_error)
+                    : std::string(),
                 q.cells.empty() ? std::string("no") : fmt::format("{}", fmt::join(q.cells, " x ")));
           },
           [](const Sweep& sweep) { return sweep.plan; },

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <variant>
 
 #include "core/expects.hpp"
@@ -11,14 +12,15 @@ namespace rieszflow::rare_event {
 namespace {
 
 constexpr std::uint64_t refresh_every = 64;  ///< sweeps between sums anew: running sums collect round-off
+constexpr std::uint64_t local_every = 4;     ///< sweeps that move by steps, beside a proposal
 
-/// Half the widest extent: a folded step of this size reaches every point.
+/// A step that is uniform on all points: the extent of a box, whose walls fold it, half a period.
 double largest_step_of(const Domain& domain) {
   if (std::holds_alternative<WholeSpace>(domain)) return std::numeric_limits<double>::infinity();
   const Box box = bounding_box(domain);
   double widest = 0.0;
   for (std::size_t k = 0; k < box.lower.size(); ++k) widest = std::max(widest, box.upper[k] - box.lower[k]);
-  return 0.5 * widest;
+  return std::holds_alternative<Box>(domain) ? widest : 0.5 * widest;
 }
 
 }  // namespace
@@ -78,6 +80,16 @@ void GibbsChain::assign(std::span<const double> positions) {
   refresh();
 }
 
+double GibbsChain::log_density(std::size_t particle) const {
+  return proposal_->log_density({positions_.data() + particle * dimension_, dimension_});
+}
+
+void GibbsChain::set_proposal(std::shared_ptr<const Proposal> proposal) {
+  proposal_ = std::move(proposal);
+  log_densities_.resize(proposal_ ? particle_count_ : 0);
+  for (std::size_t i = 0; i < log_densities_.size(); ++i) log_densities_[i] = log_density(i);
+}
+
 double GibbsChain::functional_energy(std::span<const double> positions) const {
   double sum = 0.0;
   for (const auto& functional : model_.functionals) {
@@ -88,6 +100,7 @@ double GibbsChain::functional_energy(std::span<const double> positions) const {
 
 void GibbsChain::refresh() {
   field_.assign(positions_);
+  for (std::size_t i = 0; i < log_densities_.size(); ++i) log_densities_[i] = log_density(i);
   for (std::size_t i = 0; i < particle_count_; ++i) {
     potential_[i] = potential(model_, {positions_.data() + i * dimension_, dimension_});
   }
@@ -110,13 +123,19 @@ void GibbsChain::sweep() {
   const bool ball = std::holds_alternative<Ball>(model_.domain);
   const bool whole = std::holds_alternative<WholeSpace>(model_.domain);
   const std::size_t components = statistic_ == nullptr ? 0 : statistic_->component_count;
+  const bool draws = proposal_ != nullptr && sweep_ % local_every != 0;
   for (std::size_t i = 0; i < particle_count_; ++i) {
     noise_.uniforms(stream_, sweep_, i, uniforms_);
     const std::span<double> x(positions_.data() + i * dimension_, dimension_);
-    for (std::size_t k = 0; k < dimension_; ++k) trial_[k] = x[k] + step_ * (2.0 * uniforms_[k] - 1.0);
+    double trial_log_density = 0.0;
+    if (draws) {
+      trial_log_density = proposal_->draw({uniforms_.data(), dimension_}, trial_);
+    } else {
+      for (std::size_t k = 0; k < dimension_; ++k) trial_[k] = x[k] + step_ * (2.0 * uniforms_[k] - 1.0);
+    }
     if (ball) {
       if (!contains(model_.domain, trial_)) continue;
-    } else if (!whole) {
+    } else if (!whole && !draws) {
       reflect(model_.domain, trial_);
     }
 
@@ -150,6 +169,7 @@ void GibbsChain::sweep() {
       exponent += beta * n * coupling * (trial_functional - functional_);
     }
     exponent += bias.energy(g, n) - bias.energy(g_, n);
+    if (draws) exponent += trial_log_density - log_densities_[i];
     // A NaN (infinite V on both sides) is not accepted.
     if (!(exponent <= 0.0 || uniforms_[dimension_] < std::exp(-exponent))) continue;
     if (field_.present() && coupling == 0.0) pair_difference = field_.difference(i, trial_);
@@ -159,6 +179,7 @@ void GibbsChain::sweep() {
     functional_ = trial_functional;
     potential_[i] = trial_potential;
     std::copy(trial_.begin(), trial_.end(), x.begin());
+    if (proposal_ != nullptr) log_densities_[i] = draws ? trial_log_density : log_density(i);
     if (statistic_ != nullptr) {
       std::copy(trial_components_.begin(), trial_components_.end(),
                 components_.begin() + static_cast<std::ptrdiff_t>(i * components));

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "core/noise.hpp"
 #include "model/model.hpp"
 #include "solvers/rare_event/interaction_field.hpp"
+#include "solvers/rare_event/proposal.hpp"
 #include "solvers/rare_event/statistic.hpp"
 
 namespace rieszflow::rare_event {
@@ -31,10 +33,13 @@ struct Bias {
 ///     target   exp( -beta (sum_i V(x_i) + N coupling (E_W + A)(x)) - u(g(x)) ),   depth(g) > floor where an
 ///     event is set, move     x_i <- x_i + uniform in [-step, step]^d, folded at the walls of a box (a
 ///     symmetric proposal there),
-///              wrapped on a torus, rejected outside a ball; particles in turn, so that a sweep is N moves,
-///     order    none: the target is stationary for every step.
+///              wrapped on a torus, rejected outside a ball; particles in turn, so that a sweep is N moves;
+///              with a proposal q three sweeps of four draw x_i from q instead, accepted with the ratio
+///              q(old)/q(new) besides (Hastings),
+///     order    none: the target is stationary for every step and every q.
 ///
-/// Source: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087-1092. Randomness is keyed by (seed, stream,
+/// Sources: N. Metropolis et al., J. Chem. Phys. 21 (1953) 1087-1092; W. K. Hastings, Biometrika 57 (1970)
+/// 97-109. Randomness is keyed by (seed, stream,
 /// sweep, particle). A functional of the whole law costs one evaluation of it per move.
 class GibbsChain {
  public:
@@ -44,6 +49,9 @@ class GibbsChain {
 
   /// Independent uniform positions (whole space: standard Gaussians).
   void scatter();
+  const Model& model() const { return model_; }
+  std::size_t particle_count() const { return particle_count_; }
+
   /// positions: (particle, dimension), row-major, inside the domain.
   void assign(std::span<const double> positions);
   std::span<const double> positions() const { return positions_; }
@@ -53,6 +61,10 @@ class GibbsChain {
   /// Only states with event->depth(g) > floor are visited; the start must be one.
   std::optional<Event> event{};
   double floor = 0.0;
+
+  /// Draws from this density, or from none; it must not depend on the present state.
+  void set_proposal(std::shared_ptr<const Proposal> proposal);
+  const std::shared_ptr<const Proposal>& proposal() const { return proposal_; }
 
   /// N moves.
   void sweep();
@@ -73,6 +85,7 @@ class GibbsChain {
 
  private:
   void refresh();
+  double log_density(std::size_t particle) const;
   double functional_energy(std::span<const double> positions) const;
 
   const Model& model_;
@@ -89,6 +102,8 @@ class GibbsChain {
   std::vector<double> sums_;        ///< (component)
   std::vector<double> uniforms_, trial_, trial_components_, trial_sums_;
   mutable std::vector<double> forces_;  ///< scratch of functionals
+  std::shared_ptr<const Proposal> proposal_;
+  std::vector<double> log_densities_;  ///< (particle) log q(x_i)
   double g_ = 0.0;
   double energy_ = 0.0;
   double functional_ = 0.0;

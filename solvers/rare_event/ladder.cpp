@@ -12,30 +12,66 @@ namespace {
 constexpr int tuning_rounds = 12;
 constexpr int sweeps_per_round = 10;
 constexpr std::int64_t interrupt_every = 256;  ///< sweeps
+constexpr std::size_t most_samples = 8192;     ///< of one particle's law that a proposal is learnt from
+
+/// Positions of one particle along a pilot, every so many sweeps.
+class OneParticleLaw {
+ public:
+  OneParticleLaw(const GibbsChain& chain, std::int64_t sweeps)
+      : chain_(chain),
+        // A proposal per axis is no match for a law in many dimensions.
+        every_(dimension(chain.model().domain) > 3
+                   ? 0
+                   : 1 + sweeps * static_cast<std::int64_t>(chain.particle_count()) /
+                             static_cast<std::int64_t>(most_samples)) {}
+  void record(std::int64_t sweep) {
+    if (every_ > 0 && sweep % every_ == 0)
+      samples_.insert(samples_.end(), chain_.positions().begin(), chain_.positions().end());
+  }
+  std::shared_ptr<const Proposal> proposal() const {
+    return samples_.empty() ? nullptr : std::make_shared<const Proposal>(chain_.model().domain, samples_);
+  }
+
+ private:
+  const GibbsChain& chain_;
+  std::int64_t every_;
+  std::vector<double> samples_;
+};
 
 }  // namespace
 
 Rung settle(GibbsChain& chain, std::int64_t sweeps, Observed observed) {
+  const std::shared_ptr<const Proposal> nearby = chain.proposal();
+  chain.set_proposal(nullptr);
   chain.forget_acceptance();
   for (int round = 0; round < tuning_rounds; ++round) {
     for (int s = 0; s < sweeps_per_round; ++s) chain.sweep();
     chain.tune();
   }
-  for (std::int64_t s = 0; s < sweeps / 4; ++s) chain.sweep();
+  chain.set_proposal(nearby);
+  OneParticleLaw first(chain, sweeps / 4), law(chain, sweeps);
+  for (std::int64_t s = 0; s < sweeps / 4; ++s) {
+    chain.sweep();
+    first.record(s);
+  }
+  chain.set_proposal(first.proposal());
   double mean = 0.0, squares = 0.0;
   for (std::int64_t s = 0; s < sweeps; ++s) {  // Welford's recurrence
     chain.sweep();
+    law.record(s);
     const double difference = observed(chain) - mean;
     mean += difference / static_cast<double>(s + 1);
     squares += difference * (observed(chain) - mean);
   }
+  chain.set_proposal(law.proposal());
   return {.bias = chain.bias,
           .coupling = chain.coupling,
           .reduced = chain.bias,
           .step = chain.step(),
           .mean = mean,
           .standard_deviation = std::sqrt(squares / static_cast<double>(sweeps)),
-          .positions = {chain.positions().begin(), chain.positions().end()}};
+          .positions = {chain.positions().begin(), chain.positions().end()},
+          .proposal = chain.proposal()};
 }
 
 LadderSamples sample(std::span<const Rung> rungs,
@@ -53,12 +89,14 @@ LadderSamples sample(std::span<const Rung> rungs,
   for (std::size_t task = 0; task < tasks; ++task) {
     if (stop) continue;
     const std::size_t replicate = task / rungs.size(), k = task % rungs.size();
+    const std::uint64_t number = options.first_replicate + replicate + 1;
     const Rung& rung = rungs[k];
-    GibbsChain chain = chain_of((static_cast<std::uint64_t>(replicate + 1) << 32) + k);
+    GibbsChain chain = chain_of((number << 32) + k);
     chain.bias = rung.bias;
     chain.coupling = rung.coupling;
     chain.set_step(rung.step);
     chain.assign(rung.positions);
+    chain.set_proposal(rung.proposal);
     const std::int64_t forgetting = std::max<std::int64_t>(200, options.sweeps / 10);
     for (std::int64_t s = 0; s < forgetting; ++s) chain.sweep();
     chain.forget_acceptance();

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,14 +20,16 @@ struct Rung {
   double step = 0.0;      ///< tuned
   double mean = 0.0;      ///< of the observed number
   double standard_deviation = 0.0;
-  std::vector<double> positions;  ///< a state of this law
+  std::vector<double> positions;               ///< a state of this law
+  std::shared_ptr<const Proposal> proposal{};  ///< from its one-particle law; none in more than 3 dimensions
 };
 
 /// The number that the windows reweight: the statistic or the interaction energy.
 using Observed = double (*)(const GibbsChain& chain);
 
-/// Lets `chain` forget its start under its present law, tunes its step, then measures mean and standard
-/// deviation of the observed number over `sweeps` sweeps.
+/// Lets `chain` forget its start under its present law, tunes its step and learns a proposal, then measures
+/// mean and standard deviation of the observed number over `sweeps` sweeps. A chain that has a proposal, of a
+/// law nearby, starts with it.
 Rung settle(GibbsChain& chain, std::int64_t sweeps, Observed observed);
 
 /// What sampling a ladder gives.
@@ -39,6 +42,7 @@ struct LadderSamples {
 };
 
 struct LadderOptions {
+  std::size_t first_replicate = 0;  ///< number of the first: streams are keyed by the number
   std::size_t replicates = 8;
   std::int64_t sweeps = 10000;
   int threads = 1;

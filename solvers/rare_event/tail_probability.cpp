@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <ctime>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -18,6 +20,7 @@ namespace rieszflow::rare_event {
 namespace {
 
 constexpr std::size_t most_rungs = 400;
+constexpr int most_halvings = 4;          ///< of the step to the next rung
 constexpr double common = 0.05;           ///< probability above which an unbiased chain sees enough
 constexpr double outward_tilt = 5.0;      ///< of the release from both ends, over the one-particle deviation
 constexpr double apart = 3.0;             ///< deviations between two wells
@@ -45,6 +48,21 @@ class Pilot {
     GibbsChain chain = this->chain(stream);
     chain.scatter();
     return settled(chain);
+  }
+
+  /// Of the time that a short chain at bias zero spends in the event.
+  double fraction_inside(const Rung& start, const Event& event) {
+    GibbsChain chain = this->chain(4);
+    chain.set_step(start.step);
+    chain.assign(start.positions);
+    chain.set_proposal(start.proposal);
+    std::int64_t inside = 0;
+    for (std::int64_t s = 0; s < sweeps_; ++s) {
+      chain.sweep();
+      inside += event.contains(chain.statistic_value()) ? 1 : 0;
+    }
+    moves += chain.moves();
+    return static_cast<double>(inside) / static_cast<double>(sweeps_);
   }
 
   /// The law at bias zero as seen by a chain that was first driven outwards by a strong tilt of this sign.
@@ -82,9 +100,8 @@ class Pilot {
     while (event.depth(rungs.back().mean) <= 0.0) {
       const double deviation = rungs.back().standard_deviation;
       if (rungs.size() == most_rungs || !(deviation > 0.0) || !std::isfinite(deviation)) return {};
-      tilt += sign * options_.spacing / (static_cast<double>(count_) * deviation);
-      chain.bias = {.tilt = tilt};
-      rungs.push_back(settled(chain));
+      tilt = nearby(chain, rungs, tilt, sign * options_.spacing / (static_cast<double>(count_) * deviation),
+                    [](double t) { return Bias{.tilt = t}; });
       const Rung &last = rungs.back(), &previous = rungs[rungs.size() - 2];
       const double jump = std::abs(last.mean - previous.mean);
       // Both are small beside a jump between phases; one is where a count of particles comes to zero.
@@ -108,18 +125,18 @@ class Pilot {
       GibbsChain chain = this->chain(100 + static_cast<std::uint64_t>(attempt));
       chain.set_step(start.step);
       chain.assign(start.positions);
-      double center = from;
+      double center = from, step = 0.0;
       bool concave = false;
       while (rungs.size() < most_rungs) {
-        chain.bias = {.stiffness = stiffness, .center = center};
-        rungs.push_back(settled(chain));
+        center = nearby(chain, rungs, center, step,
+                        [&](double c) { return Bias{.stiffness = stiffness, .center = c}; });
         const Rung& last = rungs.back();
         // N Var = 1 / (k + I''), so that k N Var = 1 where the rate is flat and grows where it is concave.
         const double response = stiffness * n * last.standard_deviation * last.standard_deviation;
         if (!(response > 0.0) || !std::isfinite(response)) return {};
         concave = response > 3.0;
         if (concave || last.mean > to || center > to + (to - from)) break;
-        center += options_.spacing * last.standard_deviation / response;
+        step = options_.spacing * last.standard_deviation / response;
       }
       if (!concave) return rungs.back().mean > required ? std::optional(std::move(rungs)) : std::nullopt;
     }
@@ -127,6 +144,29 @@ class Pilot {
   }
 
  private:
+  /// Appends the rung of parameter + step, or of less where its mean is too far from the last for their
+  /// samples to overlap: the deviation there tells little about a law of another shape. Returns its
+  /// parameter.
+  double nearby(GibbsChain& chain, std::vector<Rung>& rungs, double parameter, double step,
+                const std::function<Bias(double)>& bias_of) {
+    for (int halvings = 0;; ++halvings, step *= 0.5) {
+      chain.bias = bias_of(parameter + step);
+      Rung rung = settled(chain);
+      if (!rungs.empty()) {
+        const Rung& last = rungs.back();
+        const auto [narrow, wide] = std::minmax(rung.standard_deviation, last.standard_deviation);
+        const double far = 1.5 * options_.spacing * std::max(narrow, 0.3 * wide);
+        if (std::abs(rung.mean - last.mean) > far && halvings < most_halvings) {
+          chain.assign(last.positions);
+          chain.set_proposal(last.proposal);
+          continue;
+        }
+      }
+      rungs.push_back(std::move(rung));
+      return parameter + step;
+    }
+  }
+
   Rung settled(GibbsChain& chain) {
     const std::int64_t before = chain.moves();
     Rung rung = settle(chain, sweeps_, observed_statistic);
@@ -148,6 +188,16 @@ TailProbability failed(TailProbability result, RunStatus status, std::string mes
   return result;
 }
 
+/// How many replicates there must be: none more once the standard error has reached its target. What the
+/// present ones scatter tells how many more, four times as many at most.
+std::size_t replicates_wanted(const Options& options, std::size_t done, double standard_error) {
+  if (done == 0) return options.replicates;
+  if (!(options.target_error > 0.0) || standard_error <= options.target_error) return done;
+  const double factor = std::clamp(std::pow(standard_error / options.target_error, 2), 1.1, 4.0);
+  const auto wanted = static_cast<std::size_t>(std::ceil(factor * static_cast<double>(done)));
+  return std::max(done, std::min(wanted, options.most_replicates));
+}
+
 /// Samples every rung and reweights: one rung at bias zero is the direct method.
 TailProbability measured(TailProbability result, const Model& model, std::size_t particle_count,
                          const Statistic& statistic, const Event& event, const Options& options,
@@ -155,81 +205,90 @@ TailProbability measured(TailProbability result, const Model& model, std::size_t
   const auto chain_of = [&](std::uint64_t stream) {
     return GibbsChain(model, particle_count, &statistic, options.seed, stream);
   };
-  LadderSamples samples = sample(rungs, chain_of, observed_statistic,
-                                 {.replicates = options.replicates,
-                                  .sweeps = options.sweeps,
-                                  .threads = options.threads,
-                                  .interrupted = options.interrupted});
-  result.moves += samples.moves;
-  if (samples.interrupted) return failed(std::move(result), RunStatus::Interrupted, "interrupted");
-  if (!samples.finite)
-    return failed(std::move(result), RunStatus::NotFinite, "a chain reached an infinite energy");
   const double n = static_cast<double>(particle_count);
-  const std::vector<Reweighting> weights = reweight(samples, n, options.threads);
   const auto inside = [&](double g) { return event.contains(g); };
-  for (std::size_t r = 0; r < weights.size(); ++r) {
-    if (weights[r].status != RunStatus::Completed)
-      return failed(std::move(result), weights[r].status, weights[r].message);
-    result.replicate_values.push_back(log_probability(weights[r], samples.samples[r], inside));
-    result.effective_samples += effective_sample_size(weights[r], samples.samples[r], inside);
-    for (const double overlap : weights[r].overlaps)
-      result.least_overlap = std::min(result.least_overlap, overlap);
+  for (const Rung& rung : rungs)
+    result.windows.push_back({.bias = rung.bias, .step = rung.step, .series = {}});
+  for (std::size_t done = 0, wanted = options.replicates; done < wanted;
+       wanted = replicates_wanted(options, done, result.standard_error)) {
+    LadderSamples samples = sample(rungs, chain_of, observed_statistic,
+                                   {.first_replicate = done,
+                                    .replicates = wanted - done,
+                                    .sweeps = options.sweeps,
+                                    .threads = options.threads,
+                                    .interrupted = options.interrupted});
+    result.moves += samples.moves;
+    if (samples.interrupted) return failed(std::move(result), RunStatus::Interrupted, "interrupted");
+    if (!samples.finite)
+      return failed(std::move(result), RunStatus::NotFinite, "a chain reached an infinite energy");
+    const std::vector<Reweighting> weights = reweight(samples, n, options.threads);
+    for (std::size_t r = 0; r < weights.size(); ++r) {
+      if (weights[r].status != RunStatus::Completed)
+        return failed(std::move(result), weights[r].status, weights[r].message);
+      result.replicate_values.push_back(log_probability(weights[r], samples.samples[r], inside));
+      result.effective_samples += effective_sample_size(weights[r], samples.samples[r], inside);
+      for (const double overlap : weights[r].overlaps)
+        result.least_overlap = std::min(result.least_overlap, overlap);
+    }
+    for (std::size_t k = 0; k < rungs.size(); ++k) {
+      Window& window = result.windows[k];
+      window.acceptance += (samples.acceptances[k] - window.acceptance) * static_cast<double>(wanted - done) /
+                           static_cast<double>(wanted);
+      if (done == 0) window.series = std::move(samples.samples[0][k].values);
+    }
+    done = wanted;
+    const LogMean mean = log_mean(result.replicate_values);
+    result.log_probability = mean.value;
+    result.standard_error = mean.standard_error;
+    if (!std::isfinite(mean.value))
+      return failed(std::move(result), RunStatus::NotConverged, "no sample lies inside the event");
   }
-  for (std::size_t k = 0; k < rungs.size(); ++k) {
-    Window window{.bias = rungs[k].bias,
-                  .mean = 0.0,
-                  .standard_deviation = 0.0,
-                  .acceptance = samples.acceptances[k],
-                  .step = rungs[k].step,
-                  .series = std::move(samples.samples[0][k].values)};
+  for (Window& window : result.windows) {
     const double count = static_cast<double>(window.series.size());
     for (const double g : window.series) window.mean += g / count;
     for (const double g : window.series)
       window.standard_deviation += (g - window.mean) * (g - window.mean) / count;
     window.standard_deviation = std::sqrt(window.standard_deviation);
-    result.windows.push_back(std::move(window));
-  }
-  const LogMean mean = log_mean(result.replicate_values);
-  result.log_probability = mean.value;
-  result.standard_error = mean.standard_error;
-  if (!std::isfinite(mean.value)) {
-    return failed(std::move(result), RunStatus::NotConverged, "no sample lies inside the event");
   }
   return result;
 }
 
 TailProbability by_splitting(TailProbability result, const Model& model, std::size_t particle_count,
                              const Statistic& statistic, const Event& event, const Options& options) {
-  std::vector<SplittingResult> runs(options.replicates);
-#pragma omp parallel for schedule(dynamic) num_threads(options.threads)
-  for (std::size_t r = 0; r < runs.size(); ++r) {
-    runs[r] = split(model, particle_count, statistic, event,
-                    {.walkers = options.walkers,
-                     .mutation_sweeps = options.mutation_sweeps,
-                     .seed = options.seed,
-                     .stream = static_cast<std::uint64_t>(r + 1) << 32,
-                     .interrupted = options.interrupted});
-  }
   Window window;
-  for (const SplittingResult& run : runs) {
-    result.moves += run.moves;
-    if (run.status != RunStatus::Completed) return failed(std::move(result), run.status, run.message);
-    result.replicate_values.push_back(run.log_probability);
-    window.acceptance += run.acceptance / static_cast<double>(runs.size());
+  for (std::size_t done = 0, wanted = options.replicates; done < wanted;
+       wanted = replicates_wanted(options, done, result.standard_error)) {
+    std::vector<SplittingResult> runs(wanted - done);
+#pragma omp parallel for schedule(dynamic) num_threads(options.threads)
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      runs[r] = split(model, particle_count, statistic, event,
+                      {.walkers = options.walkers,
+                       .mutation_sweeps = options.mutation_sweeps,
+                       .seed = options.seed,
+                       .stream = static_cast<std::uint64_t>(done + r + 1) << 32,
+                       .interrupted = options.interrupted});
+    }
+    for (const SplittingResult& run : runs) {
+      result.moves += run.moves;
+      if (run.status != RunStatus::Completed) return failed(std::move(result), run.status, run.message);
+      result.replicate_values.push_back(run.log_probability);
+      window.acceptance += run.acceptance;
+    }
+    done = wanted;
+    // Each replicate's P is unbiased, but for |log P| >> walkers its law is log-normal and a mean of few is
+    // the largest of them. The mean of the logarithms has a bias of -variance/2, which is added back; both
+    // agree when the scatter is small.
+    double mean = 0.0, squares = 0.0;
+    const double count = static_cast<double>(done);
+    for (const double value : result.replicate_values) mean += value / count;
+    for (const double value : result.replicate_values) squares += (value - mean) * (value - mean);
+    const double variance = done > 1 ? squares / (count - 1.0) : std::numeric_limits<double>::quiet_NaN();
+    result.log_probability = done > 1 ? mean + 0.5 * variance : mean;
+    result.standard_error = std::sqrt(variance / count);
+    result.effective_samples = count / variance;
   }
+  window.acceptance /= static_cast<double>(result.replicate_values.size());
   result.windows = {window};
-  // Each replicate's P is unbiased, but for |log P| >> walkers its law is log-normal and a mean of few is the
-  // largest of them. The mean of the logarithms has a bias of -variance/2, which is added back; both agree
-  // when the scatter is small.
-  double mean = 0.0, squares = 0.0;
-  const double count = static_cast<double>(runs.size());
-  for (const double value : result.replicate_values) mean += value / count;
-  for (const double value : result.replicate_values) squares += (value - mean) * (value - mean);
-  const double variance =
-      runs.size() > 1 ? squares / (count - 1.0) : std::numeric_limits<double>::quiet_NaN();
-  result.log_probability = runs.size() > 1 ? mean + 0.5 * variance : mean;
-  result.standard_error = std::sqrt(variance / count);
-  result.effective_samples = count / variance;
   return result;
 }
 
@@ -243,10 +302,12 @@ Statistic fraction_outside(const Statistic& largest, double upper) {
                  });
 }
 
-struct Seconds {
+struct Cost {
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  double value() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::clock_t cpu_start = std::clock();
+  void write(TailProbability& result) const {
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result.cpu_seconds = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
   }
 };
 
@@ -255,7 +316,7 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
                        const Event& event, const Options& options, std::optional<Method> method) {
   expects(options.replicates >= 1 && options.sweeps >= 1 && options.threads >= 1, "something to do");
   expects(event.lower < event.upper, "an event that is not empty");
-  const Seconds seconds;
+  const Cost cost;
   const bool named = method.has_value();
   if (statistic.kind == Statistic::Kind::Largest && method != Method::Splitting &&
       event.lower == -std::numeric_limits<double>::infinity()) {
@@ -268,7 +329,7 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
   if (method == Method::Splitting) {
     result.method = Method::Splitting;
     result = by_splitting(std::move(result), model, particle_count, statistic, event, options);
-    result.seconds = seconds.value();
+    cost.write(result);
     return result;
   }
 
@@ -286,14 +347,13 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
       wells.size() == 2 && wells[1].mean - wells[0].mean >
                                apart * std::hypot(wells[0].standard_deviation, wells[1].standard_deviation);
   if (!method) {
-    if (several_wells) {
-      method = Method::Umbrella;
-    } else {
-      // Gaussian guess of the probability: it decides about the cost, not about the answer.
-      const double deviations = -event.depth(start.mean) / std::max(start.standard_deviation, 1e-300);
-      method = deviations < 0.0 || 0.5 * std::erfc(deviations / std::sqrt(2.0)) > common ? Method::Direct
-                                                                                         : Method::Tilt;
-    }
+    // A first look at the probability decides about the cost, not about the answer.
+    const bool often = pilot.fraction_inside(start, event) > common;
+    const bool two_sided = std::isfinite(event.lower) && std::isfinite(event.upper);
+    method = several_wells ? Method::Umbrella
+             : often       ? Method::Direct
+             : two_sided   ? Method::Umbrella
+                           : Method::Tilt;
   }
 
   std::optional<std::vector<Rung>> rungs;
@@ -317,7 +377,7 @@ TailProbability solved(const Model& model, std::size_t particle_count, const Sta
   if (!rungs)
     return failed(std::move(result), RunStatus::NotConverged, "no ladder of windows reaches the event");
   result = measured(std::move(result), model, particle_count, statistic, event, options, *rungs);
-  result.seconds = seconds.value();
+  cost.write(result);
   return result;
 }
 

@@ -28,6 +28,10 @@ struct Options {
   /// Independent repetitions of the whole measurement: the standard error. Few give a poor one: of 8, one in
   /// 50 is more than three "standard errors" off (Student's t with 7 degrees of freedom), of 32 one in 190.
   std::size_t replicates = 32;
+  /// Of log P. Positive: replicates are added until the standard error is no larger, from what the present
+  /// ones scatter; `most_replicates` at most.
+  double target_error = 0.0;
+  std::size_t most_replicates = 2048;
   std::int64_t sweeps = 2500;  ///< per window and replicate
   double spacing = 1.75;       ///< of neighbouring windows, in standard deviations of the statistic
   std::size_t walkers = 1000;  ///< of Splitting, per replicate
@@ -58,8 +62,9 @@ struct TailProbability {
   double least_overlap = 1.0;  ///< of neighbouring windows, over the replicates; above 0.03 is sound
   double effective_samples =
       0.0;  ///< Kish's number for the event, summed over the replicates, before autocorrelation
-  std::int64_t moves = 0;  ///< single-particle moves spent
-  double seconds = 0.0;    ///< wall clock
+  std::int64_t moves = 0;    ///< single-particle moves spent
+  double seconds = 0.0;      ///< wall clock
+  double cpu_seconds = 0.0;  ///< of this process meanwhile, all its threads
 };
 
 /// "All particles inside", a Largest below a level, is the linear event that the fraction of particles
@@ -67,8 +72,9 @@ struct TailProbability {
 /// like sqrt(N), splitting needs walkers like |log P| / error^2.
 ///
 /// The method that fits: Splitting for other statistics that are not linear; Direct where the event is
-/// common; Umbrella when chains released from both ends of the statistic settle in different places, or a
-/// tilt jumps; Tilt otherwise. What is not seen: metastable states that the statistic does not tell apart.
+/// common; Umbrella when chains released from both ends of the statistic settle in different places, a tilt
+/// jumps, or the event is bounded on both sides; Tilt otherwise. What is not seen: metastable states that the
+/// statistic does not tell apart.
 TailProbability tail_probability(const Model& model, std::size_t particle_count, const Statistic& statistic,
                                  const Event& event, const Options& options);
 /// The same by a given method.

@@ -118,6 +118,25 @@ TEST(Extrapolation, ErrorBarsCoverAnExactEvolution) {
       0.1);
 }
 
+TEST(Acceleration, RemovesPowersOfUnknownOrderOneByOne) {
+  // Exact for one power; two powers take two passes, which five values allow.
+  std::vector<double> one, two;
+  for (int k = 0; k < 5; ++k) {
+    const double h = std::pow(0.5, k);
+    one.push_back(3.0 + std::pow(h, 0.44));
+    two.push_back(3.0 + std::pow(h, 0.44) + 0.7 * h);
+  }
+  EXPECT_NEAR(accelerated(std::span(one).first(3)).limit, 3.0, 1e-12);
+  const Accelerated first = accelerated(std::span(two).first(3)), second = accelerated(two);
+  EXPECT_GT(std::abs(first.limit - 3.0), 0.05);
+  EXPECT_LT(std::abs(second.limit - 3.0), 0.03);
+  EXPECT_LT(std::abs(second.limit - 3.0), second.limit_error);
+  // Nothing to extrapolate: differences that grow or change sign.
+  EXPECT_EQ(accelerated(std::vector{1.0, 2.0, 4.0}).limit, 4.0);
+  EXPECT_EQ(accelerated(std::vector{1.0, 2.0, 1.5}).limit, 1.5);
+  EXPECT_EQ(accelerated(std::vector{1.0, 2.0, 1.5}).limit_error, 0.5);
+}
+
 TEST(Coarsening, KeepsMassAndUndoesARefinement) {
   const Grid plane{{0.0, 0.0}, {1.0, 2.0}, {4, 6}};
   Density density =

@@ -4,9 +4,12 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <memory>
 #include <vector>
 
 #include "models.hpp"
+#include "solvers/rare_event/ladder.hpp"
 #include "solvers/rare_event/minimisers.hpp"
 
 namespace rieszflow::rare_event {
@@ -18,7 +21,8 @@ struct Mean {
 
 /// Mean over independent chains of a number of the state.
 Mean mean_over_chains(const Model& model, std::size_t count, std::int64_t sweeps,
-                      const std::function<double(std::span<const double>)>& number) {
+                      const std::function<double(std::span<const double>)>& number,
+                      const std::shared_ptr<const Proposal>& proposal = nullptr) {
   constexpr int chains = 16;
   double sum = 0.0, squares = 0.0;
   for (int c = 0; c < chains; ++c) {
@@ -28,6 +32,7 @@ Mean mean_over_chains(const Model& model, std::size_t count, std::int64_t sweeps
       chain.sweep();
       if (s < 200 && s % 10 == 9) chain.tune();
     }
+    chain.set_proposal(proposal);
     double mean = 0.0;
     for (std::int64_t s = 0; s < sweeps; ++s) {
       chain.sweep();
@@ -96,6 +101,62 @@ TEST(GibbsChain, ObeysSchwingerDysonInADisc) {
   });
   EXPECT_LT(identity.standard_error, 0.1);
   EXPECT_NEAR(identity.value, 0.0, 4.0 * identity.standard_error);
+}
+
+TEST(Proposal, IsADensityThatDrawsAgreeWith) {
+  // Bins of equal probability: a draw's density is what log_density says, and the integral is one.
+  std::vector<double> samples;
+  for (int i = 0; i < 1600; ++i) samples.push_back(std::pow((i + 0.5) / 1600.0, 1.5) - 0.3);
+  const Proposal proposal(Box{{-1.0}, {1.0}}, samples);
+  double point = 0.0, integral = 0.0;
+  for (int i = 0; i < 2000; ++i) {
+    const double uniform = (i + 0.5) / 2000.0;
+    const double log_density = proposal.draw({&uniform, 1}, {&point, 1});
+    ASSERT_GT(point, -1.0);
+    ASSERT_LT(point, 1.0);
+    ASSERT_EQ(log_density, proposal.log_density({&point, 1}));
+  }
+  const int cells = 200000;
+  for (int i = 0; i < cells; ++i) {
+    point = -1.0 + 2.0 * (i + 0.5) / cells;
+    integral += std::exp(proposal.log_density({&point, 1})) * 2.0 / cells;
+  }
+  EXPECT_NEAR(integral, 1.0, 2e-3);
+  // The whole line: nothing outside the samples. A repeated sample makes no bin.
+  const std::vector<double> repeated{0.25, 0.25, 0.5, 1.0};
+  const Proposal line(WholeSpace{1}, repeated);
+  point = 0.5;
+  EXPECT_NEAR(line.log_density({&point, 1}), std::log(1.0 / 0.75), 1e-14);
+  point = 1.5;
+  EXPECT_EQ(line.log_density({&point, 1}), -std::numeric_limits<double>::infinity());
+}
+
+TEST(GibbsChain, KeepsItsLawUnderAnyProposal) {
+  // The moment above with a proposal from a wrong law, and with one that does not reach the whole domain.
+  const double beta = 3.0, n = 12.0, a = 2.0 + beta * (1.0 - 1.0 / n);
+  const double exact = (n + 0.5 * beta * (n - 1.0) - 0.5 * beta / a) /
+                       (3.0 * n + beta * (n - 1.0) - 0.5 * beta * (1.0 + 1.0 / a));
+  std::vector<double> wrong;
+  for (int i = 0; i < 64; ++i) wrong.push_back(std::pow((i + 0.5) / 64.0, 3.0) - 0.4);
+  const Model model = test::log_gas(beta);
+  for (const Domain& support : {Domain(Box{{-1.0}, {1.0}}), Domain(WholeSpace{1})}) {
+    const auto proposal = std::make_shared<const Proposal>(support, wrong);
+    const Mean m2 = mean_over_chains(model, 12, 6000, mean_square, proposal);
+    EXPECT_LT(m2.standard_error, 0.003);
+    EXPECT_NEAR(m2.value, exact, 4.0 * m2.standard_error);
+  }
+}
+
+TEST(GibbsChain, AcceptsNearlyEveryDrawFromItsOwnOneParticleLaw) {
+  const Model model = test::log_gas(2.0);
+  GibbsChain chain(model, 40, nullptr, 3, 0);
+  chain.scatter();
+  const Rung rung = settle(chain, 1000, [](const GibbsChain& c) { return c.interaction_energy(); });
+  ASSERT_TRUE(rung.proposal);
+  chain.set_step(1e-9);  // one sweep of four, always accepted
+  chain.forget_acceptance();
+  for (int s = 0; s < 400; ++s) chain.sweep();
+  EXPECT_GT(chain.acceptance(), 0.25 + 0.75 * 0.75);
 }
 
 TEST(GibbsChain, IsBitwiseAFunctionOfSeedAndStream) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "analysis/exact.hpp"
 #include "models.hpp"
 #include "solvers/rare_event/partition_function.hpp"
 
@@ -95,6 +96,42 @@ TEST(TailProbability, OfACommonEventIsCountedDirectly) {
       tail_probability(test::curie_weiss(1.0), 12, test::coordinate_mean(), {.lower = 0.1}, quick);
   EXPECT_EQ(measured.method, Method::Direct);
   expect_log_probability(measured, test::log_probability_of_curie_weiss(1.0, 12, 0.1, 1.0));
+}
+
+TEST(TailProbability, AddsReplicatesUntilItsErrorMeetsTheTarget) {
+  Options options{.replicates = 8, .target_error = 0.03, .sweeps = 300, .seed = 4, .threads = 2};
+  const auto measure = [&] {
+    return tail_probability(test::log_gas(2.0), 20, test::coordinate_mean(), {.lower = 0.4}, options);
+  };
+  const TailProbability measured = measure();
+  ASSERT_EQ(measured.status, RunStatus::Completed) << measured.message;
+  EXPECT_LE(measured.standard_error, 0.03);
+  EXPECT_GT(measured.replicate_values.size(), 8U);
+  // Those that were added are those that a larger number would have had from the start.
+  options.replicates = measured.replicate_values.size();
+  options.target_error = 0.0;
+  EXPECT_EQ(measure().replicate_values, measured.replicate_values);
+  options = {.replicates = 4, .target_error = 1e-6, .most_replicates = 12, .sweeps = 100, .seed = 4};
+  EXPECT_EQ(measure().replicate_values.size(), 12U);
+}
+
+TEST(TailProbability, OfABoundedEventInAWideLawBridgesBothSides) {
+  // N = 10: the two wells are not apart, and the mean of both lies inside the event, which is rare still.
+  const TailProbability measured = tail_probability(test::curie_weiss(4.5), 10, test::coordinate_mean(),
+                                                    {.lower = -0.1, .upper = 0.1}, quick);
+  EXPECT_EQ(measured.method, Method::Umbrella);
+  expect_log_probability(measured, test::log_probability_of_curie_weiss(4.5, 10, -0.1, 0.1));
+}
+
+TEST(TailProbability, OfAStatisticThatIsInfiniteAtAWall) {
+  // exp(N L) is a product of independent Beta variables, L = (1/N) sum log((1 + x)/2) (Selberg). The tilts
+  // put (1 + x)^t at the wall, -1 < t < 0: no step fits there.
+  const Statistic g = mean_of("log", [](std::span<const double> x) { return std::log(0.5 * (1.0 + x[0])); });
+  const TailProbability measured = tail_probability(test::log_gas(2.0), 20, g, {.upper = -1.75}, quick);
+  EXPECT_EQ(measured.method, Method::Tilt);
+  expect_log_probability(measured,
+                         exact::log_gas_on_interval_tail(20, 2.0, -1.75, exact::Side::Below).log_probability);
+  for (const Window& window : measured.windows) EXPECT_GT(window.acceptance, 0.5);
 }
 
 TEST(TailProbability, IsBitwiseTheSameForEveryNumberOfThreads) {
