@@ -69,6 +69,22 @@ double chebyshev_sum(const std::vector<double>& coefficients, double y) {
   return coefficients[0] + y * here - next;
 }
 
+std::vector<double> powers_of(const std::vector<double>& coefficients) {
+  const std::size_t n = coefficients.size();
+  std::vector<double> powers(n, 0.0), previous(n, 0.0), current(n, 0.0), next(n, 0.0);
+  previous[0] = 1.0;
+  if (n > 1) current[1] = 1.0;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::vector<double>& basis = k == 0 ? previous : current;
+    for (std::size_t i = 0; i <= k; ++i) powers[i] += coefficients[k] * basis[i];
+    if (k == 0) continue;
+    for (std::size_t i = 0; i < n; ++i) next[i] = (i > 0 ? 2.0 * current[i - 1] : 0.0) - previous[i];
+    previous.swap(current);  // T_{k+1} = 2 y T_k - T_{k-1}
+    current.swap(next);
+  }
+  return powers;
+}
+
 bool FarField::is_compact(simd::RadialKind kind) {
   return kind != simd::RadialKind::Gaussian && kind != simd::RadialKind::Morse;
 }

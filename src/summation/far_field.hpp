@@ -67,5 +67,7 @@ std::vector<double> chebyshev_coefficients(const Function& f, int n) {
 }
 /// sum_k c_k T_k(y).
 double chebyshev_sum(const std::vector<double>& coefficients, double y);
+/// The coefficients of sum_k c_k T_k(y) in powers of y.
+std::vector<double> powers_of(const std::vector<double>& coefficients);
 
 }  // namespace rieszflow

@@ -15,8 +15,10 @@
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
 #include "model/convolution.hpp"
+#include "summation/cell_grid.hpp"
 #include "summation/far_field.hpp"
 #include "summation/simd/mesh_kernels.hpp"
+#include "summation/window.hpp"
 
 namespace rieszflow {
 namespace {
@@ -79,66 +81,91 @@ std::size_t fast_length(std::size_t n) {
   }
 }
 
+/// What a tolerance and the kernels ask of every level.
+struct Shape {
+  Accuracy accuracy;
+  double radius;  ///< r_c in mesh widths
+
+  /// A Gaussian split reaches further for the same wavenumber.
+  Shape(const std::vector<RadialTerm>& terms, double tolerance)
+      : accuracy(accuracy_for(tolerance)), radius(accuracy.radius) {
+    const bool compact = std::ranges::all_of(
+        terms, [](const RadialTerm& term) { return FarField::is_compact(term.kernel.kind); });
+    if (!compact) radius *= 2.0 * accuracy.split.decay / accuracy.split.band;
+  }
+};
+
+/// A cloud as far as the choice of a mesh needs it.
+struct Cloud {
+  std::span<const double> extents;
+  double particle_count;
+  double crowding;  ///< near pairs over those of a uniform cloud
+  bool uneven;      ///< parts of it may look like one point to the mesh
+  double outer;     ///< where the kernel ends, 0 where it does not
+};
+
 /// Mesh width and near radius for a box.
 struct Layout {
   double spacing = 0.0;
-  double cutoff = 0.0;                        ///< r_c
-  std::array<std::size_t, 3> nodes{1, 1, 1};  ///< that the cloud and its windows touch
-  double seconds = std::numeric_limits<double>::infinity();
+  double cutoff = 0.0;  ///< r_c
+  std::array<std::size_t, 3> nodes{1, 1,
+                                   1};  ///< of the mesh: what the cloud and its windows touch, or a period
+  bool periodic = false;
+  double mesh_seconds = 0.0;  ///< both transforms, spreading, interpolation
+  double seconds = 0.0;
 
   bool operator==(const Layout&) const = default;
+
+  /// In mesh widths. What is left of the spectrum beyond the mesh averages out over an even cloud, and adds
+  /// up over many particles on few nodes.
+  static double radius(const Shape& shape, const Cloud& cloud) {
+    return cloud.uneven ? shape.radius + 0.75 : shape.radius;
+  }
+
+  Layout() = default;
+  Layout(const Shape& shape, const Cloud& cloud, double mesh_width)
+      : spacing(mesh_width), cutoff(radius(shape, cloud) * mesh_width) {
+    const std::size_t d = cloud.extents.size();
+    const double row = (shape.accuracy.width <= 8 ? 8 : 16) + 2.0;
+    const double reach = cloud.outer > 0.0 ? std::ceil(cloud.outer / spacing) + 1.0 : 0.0;
+    double open = 1.0, closed = cloud.outer > 0.0 ? 1.0 : std::numeric_limits<double>::infinity(),
+           volume = 1.0;
+    std::array<double, 3> count{1.0, 1.0, 1.0}, period{1.0, 1.0, 1.0};
+    double window = 1.0;
+    for (std::size_t k = 0; k < d; ++k) {
+      count[k] = std::ceil(cloud.extents[k] / spacing) + row;
+      period[k] = std::max(count[k], reach) + reach;
+      open *= 2.0 * count[k];
+      closed *= period[k];
+      volume *= std::max(cloud.extents[k], cutoff);
+      window *= shape.accuracy.width;
+    }
+    periodic = closed < open;
+    for (std::size_t k = 0; k < d; ++k) nodes[k] = static_cast<std::size_t>(periodic ? period[k] : count[k]);
+    const double n = cloud.particle_count;
+    const double neighbours = n * std::min(1.0, 1.7 * cloud.crowding * ball_volume(d, cutoff) / volume);
+    mesh_seconds =
+        costs.mesh_node * std::min(open, closed) + n * (costs.window_node * window + costs.particle);
+    seconds = mesh_seconds + costs.near_pair * 0.5 * n * neighbours;
+  }
 };
 
-/// crowding: near pairs over those of a uniform cloud. radius: r_c in mesh widths.
-Layout layout_of(const Accuracy& accuracy, double radius, std::span<const double> extents,
-                 std::size_t particle_count, double crowding, double spacing) {
-  const std::size_t d = extents.size();
-  Layout layout;
-  layout.spacing = spacing;
-  layout.cutoff = radius * spacing;
-  const std::size_t row = accuracy.width <= 8 ? 8 : 16;
-  double mesh = 1.0, volume = 1.0;
-  for (std::size_t k = 0; k < d; ++k) {
-    layout.nodes[k] = static_cast<std::size_t>(std::ceil(extents[k] / spacing)) + row + 2;
-    mesh *= 2.0 * static_cast<double>(layout.nodes[k]);
-    volume *= std::max(extents[k], layout.cutoff);
-  }
-  const double n = static_cast<double>(particle_count);
-  const double neighbours = n * std::min(1.0, 1.7 * crowding * ball_volume(d, layout.cutoff) / volume);
-  layout.seconds =
-      costs.near_pair * 0.5 * n * neighbours + costs.mesh_node * mesh +
-      n * (costs.window_node * std::pow(accuracy.width, static_cast<double>(d)) + costs.particle);
-  return layout;
-}
-
 /// The cheapest layout: spacings on a ladder of factors 1.06.
-Layout best_layout(const Accuracy& accuracy, double radius, std::span<const double> extents,
-                   std::size_t particle_count, double crowding) {
-  const double longest = *std::ranges::max_element(extents);
+Layout best_layout(const Shape& shape, const Cloud& cloud) {
+  const double longest = *std::ranges::max_element(cloud.extents);
+  const std::size_t d = cloud.extents.size();
+  const double most_nodes = d == 1 ? 3e7 : d == 2 ? 6000.0 : 320.0;
   Layout best;
-  const double most_nodes = extents.size() == 1 ? 3e7 : extents.size() == 2 ? 6000.0 : 320.0;
-  for (double count = 2.0; count <= most_nodes; count *= 1.06) {
-    const Layout layout = layout_of(accuracy, radius, extents, particle_count, crowding, longest / count);
-    if (layout.seconds < best.seconds) best = layout;
+  // A kernel that ends early needs a fine mesh, whatever that costs.
+  for (double count = 2.0; count <= most_nodes || best.spacing == 0.0; count *= 1.06) {
+    if (cloud.outer > 0.0 && Layout::radius(shape, cloud) * longest / count > 0.7 * cloud.outer) continue;
+    const Layout layout(shape, cloud, longest / count);
+    if (best.spacing == 0.0 || layout.seconds < best.seconds) best = layout;
+  }
+  if (best.periodic) {
+    for (std::size_t k = 0; k < d; ++k) best.nodes[k] = fast_length(best.nodes[k]);
   }
   return best;
-}
-
-/// sum_k c_k T_k(y) in powers of y.
-std::vector<double> powers_of(const std::vector<double>& chebyshev) {
-  const std::size_t n = chebyshev.size();
-  std::vector<double> powers(n, 0.0), previous(n, 0.0), current(n, 0.0), next(n, 0.0);
-  previous[0] = 1.0;
-  if (n > 1) current[1] = 1.0;
-  for (std::size_t k = 0; k < n; ++k) {
-    const std::vector<double>& basis = k == 0 ? previous : current;
-    for (std::size_t i = 0; i <= k; ++i) powers[i] += chebyshev[k] * basis[i];
-    if (k == 0) continue;
-    for (std::size_t i = 0; i < n; ++i) next[i] = (i > 0 ? 2.0 * current[i - 1] : 0.0) - previous[i];
-    previous.swap(current);  // T_{k+1} = 2 y T_k - T_{k-1}
-    current.swap(next);
-  }
-  return powers;
 }
 
 /// f on [-1, 1] in powers of y, of the lowest degree whose dropped Chebyshev terms are below `error` times
@@ -154,66 +181,6 @@ std::vector<double> fitted(const Function& f, double error) {
   }
   return powers_of(c);
 }
-
-/// Kaiser-Bessel window of `width` nodes: phi(x) = I_0(beta sqrt(1 - (2x/width)^2)), |x| <= width/2, as
-/// polynomials in the offset of each node.
-class Window {
- public:
-  Window(int width, double band) : width_(width), row_(width <= 8 ? 8 : 16) {
-    // The transform of phi falls to its floor where the aliases of |k| h <= band begin. Most of a far field
-    // lies well within the wavenumber where it ends: a lower floor for it is worth more than all of the
-    // range.
-    shape_ = std::numbers::pi * width * (1.0 - 0.5 * band / std::numbers::pi);
-    peak_ = std::cyl_bessel_i(0.0, shape_);
-    degree_ = width + 5;
-    const auto columns = static_cast<std::size_t>(row_);
-    values_.assign(static_cast<std::size_t>(degree_ + 1) * columns, 0.0);
-    slopes_.assign(values_.size(), 0.0);
-    for (int j = 0; j < width; ++j) {
-      // t in [0, 1] as y = 2 t - 1, then expanded: the powers of t have moderate coefficients at these
-      // degrees.
-      const auto in_y = powers_of(chebyshev_coefficients(
-          [&](double y) { return phi(0.5 * (y + 1.0) - 0.5 * width + j); }, degree_ + 1));
-      const auto in_t = shifted(in_y);
-      for (int k = 0; k <= degree_; ++k) {
-        const auto at = static_cast<std::size_t>(k);
-        values_[at * columns + static_cast<std::size_t>(j)] = in_t[at];
-        // A node's offset t falls as the particle's coordinate grows.
-        if (k > 0) slopes_[(at - 1) * columns + static_cast<std::size_t>(j)] = -k * in_t[at];
-      }
-    }
-  }
-
-  simd::WindowTable table() const { return {width_, degree_, row_, values_.data(), slopes_.data()}; }
-
-  /// integral phi(x) exp(-i k x) dx.
-  double transform(double k) const {
-    const double square = shape_ * shape_ - 0.25 * width_ * k * width_ * k, z = std::sqrt(std::abs(square));
-    if (z < 1e-6) return width_ / peak_;
-    return width_ * (square > 0.0 ? std::sinh(z) : std::sin(z)) / z / peak_;
-  }
-
- private:
-  int width_, row_, degree_ = 0;
-  double shape_ = 0.0, peak_ = 1.0;
-  std::vector<double> values_, slopes_;
-
-  double phi(double x) const {
-    const double y = 2.0 * x / width_;
-    return std::cyl_bessel_i(0.0, shape_ * std::sqrt(std::max(0.0, 1.0 - y * y))) / peak_;
-  }
-  /// sum c_k (2t - 1)^k in powers of t.
-  static std::vector<double> shifted(const std::vector<double>& c) {
-    std::vector<double> result(c.size(), 0.0);
-    for (std::size_t k = c.size(); k-- > 0;) {
-      // Horner: result <- result (2t - 1) + c_k.
-      for (std::size_t i = result.size(); i-- > 0;)
-        result[i] = (i > 0 ? 2.0 * result[i - 1] : 0.0) - result[i];
-      result[0] += c[k];
-    }
-    return result;
-  }
-};
 
 struct FftwFree {
   void operator()(double* p) const { fftw_free(p); }
@@ -238,93 +205,181 @@ double bent(std::size_t index, std::size_t nodes, std::size_t half, double decay
   return to - (y * std::erf(y) + std::exp(-y * y) / std::sqrt(std::numbers::pi)) / sharpness;
 }
 
-}  // namespace
+/// One mesh and its near pairs: of the whole cloud, or of a crowded region of the level above.
+class Level {
+ public:
+  /// What all levels share.
+  struct Common {
+    std::vector<RadialTerm> terms;
+    Domain domain;
+    std::size_t particle_count, d;
+    Shape shape;
+    Window window;
+    int threads;
 
-struct FastSum::Implementation {
-  std::vector<RadialTerm> terms;
-  Domain domain;
-  std::size_t particle_count, d;
-  double tolerance;
-  Accuracy accuracy;
-  double radius;  ///< r_c in mesh widths
-  Window window;
-  int threads;
+    Common(std::vector<RadialTerm> wanted, const Domain& where, std::size_t count, double tolerance,
+           int thread_count)
+        : terms(std::move(wanted)),
+          domain(where),
+          particle_count(count),
+          d(rieszflow::dimension(where)),
+          shape(terms, tolerance),
+          window(shape.accuracy.width, shape.accuracy.window_band),
+          threads(thread_count) {
+      expects(d <= 3, "the fast sum is for at most three dimensions");
+      expects(count < std::numeric_limits<std::uint32_t>::max(),
+              "the fast sum is for fewer than 2^32 particles");
+    }
+  };
 
-  /// Everything that depends on the extents of the cloud and its crowding, not on where it is.
-  struct Plan {
-    std::array<double, 3> extent{};
-    Layout layout;
-    std::array<std::size_t, 3> cells{1, 1, 1};
-    std::array<double, 3> cell_size{1.0, 1.0, 1.0};
-    /// Rows of cells along the last axis that lie ahead of a row within the near radius: their offsets, and
-    /// how many cells to either side of its own a particle reaches there. The row itself comes first.
-    struct Ahead {
-      std::int64_t a, b, span;
+  Level(const Common& common, int depth) : all(common), depth_(depth) {}
+
+  /// Plans for the particles `members` of x, all when null, and the part of W within `outer`, of which the
+  /// far kernels `above` are no part; outer = 0: all of W.
+  void prepare(std::span<const double> x, const std::vector<std::uint32_t>* members, double outer,
+               const std::vector<FarField>* above) {
+    members_ = members;
+    count_ = members ? members->size() : all.particle_count;
+    outer_ = outer;
+    above_ = above;
+    const std::array<double, 3> extent = box_about(x);
+    const auto size = std::span<const double>(extent).first(all.d);
+    const auto plan = [&](double crowding, bool uneven) {
+      const Layout layout = best_layout(all.shape, {size, typical_count(), crowding, uneven, outer});
+      set_layout(layout, extent);
+      count_cells(x);
+      pairs_ = near_pairs(nullptr);
+      return layout;
     };
-    std::vector<Ahead> ahead;
-    std::optional<EvenConvolution> convolution;
-    Layout mesh_layout;           ///< for which the rest was made
-    double self_potential = 0.0;  ///< far W at r = 0, all terms with their scales
-    struct Far {
-      std::vector<double> force_over_r, value;
-    };
-    std::vector<Far> far;  ///< (term)
-  } plan;
-
-  std::array<double, 3> lower{};
-  std::vector<double> positions, forces, sums;  ///< columns, particles sorted by cell
-  std::vector<double> mesh;
-  std::vector<std::uint32_t> order, cell_of, cell_start;
-
-  Implementation(std::vector<RadialTerm> t, const Domain& where, std::size_t count, double wanted,
-                 int thread_count)
-      : terms(std::move(t)),
-        domain(where),
-        particle_count(count),
-        d(rieszflow::dimension(where)),
-        tolerance(wanted),
-        accuracy(accuracy_for(wanted)),
-        radius(radius_of(accuracy, terms)),
-        window(accuracy.width, accuracy.window_band),
-        threads(thread_count) {
-    expects(d <= 3, "the fast sum is for at most three dimensions");
-    expects(count < std::numeric_limits<std::uint32_t>::max(),
-            "the fast sum is for fewer than 2^32 particles");
+    child_count_ = 0;
+    regions_ = {};
+    Layout coarse = plan(1.0, depth_ > 0);
+    double crowding = crowding_of(pairs_);
+    if (crowding == 1.0) return;
+    if (depth_ == 0) coarse = plan(1.0, true);
+    // Either meshes of their own for the crowded regions, or smaller cells and a finer mesh for all.
+    const double with_regions = coarse.mesh_seconds + costs.near_pair * pairs_ - plan_regions();
+    for (;;) {
+      const Layout finer = best_layout(all.shape, {size, typical_count(), crowding, true, outer});
+      if (with_regions < finer.seconds) {
+        plan(1.0, true);
+        prepare_regions(x);
+        return;
+      }
+      plan(crowding, true);
+      const double found = crowding_of(pairs_);
+      if (found <= crowding) break;
+      crowding = found;
+    }
+    regions_ = {};
   }
 
-  /// A Gaussian split reaches further for the same wavenumber.
-  static double radius_of(const Accuracy& accuracy, const std::vector<RadialTerm>& terms) {
-    const bool compact = std::ranges::all_of(
-        terms, [](const RadialTerm& term) { return FarField::is_compact(term.kernel.kind); });
-    return accuracy.radius * (compact ? 1.0 : 2.0 * accuracy.split.decay / accuracy.split.band);
+  /// Pairs of particles that the near sums of this level and of those below look at.
+  double pair_count() const {
+    double pairs = pairs_;
+    for (std::size_t c = 0; c < child_count_; ++c) pairs += children_[c]->pair_count();
+    return pairs;
   }
 
-  std::size_t stride() const {
-    return (particle_count + 2 * simd::padding - 1) / simd::padding * simd::padding;
+  /// out: as FastSum::add. Returns the sum of its part of W over the unordered pairs of its particles.
+  double add(std::span<const double> x, std::span<double> out, bool with_energy) {
+    prepare_mesh();
+    sort(x);
+    const std::vector<Range> parts = slabs();
+    double energy = 0.0, near_scale = all.terms[0].force_scale;
+    for (std::size_t t = 0; t < all.terms.size(); ++t) {
+      if (t > 0) std::ranges::fill(forces_, 0.0);
+      energy += all.terms[t].energy_scale * add_near(t, parts, with_energy);
+      if (all.terms.size() == 1) break;
+      sums_.resize(forces_.size());
+      for (std::size_t i = 0; i < forces_.size(); ++i)
+        sums_[i] = (t > 0 ? sums_[i] : 0.0) + all.terms[t].force_scale * forces_[i];
+    }
+    if (all.terms.size() > 1) {
+      forces_.swap(sums_);
+      near_scale = 1.0;
+    }
+    energy += add_far(parts, near_scale);
+    const auto n = static_cast<double>(all.particle_count);
+    for (std::size_t at = 0; at < count_; ++at) {
+      for (std::size_t k = 0; k < all.d; ++k) out[order_[at] * all.d + k] += forces_[k * stride() + at] / n;
+    }
+    for (std::size_t c = 0; c < child_count_; ++c) energy += children_[c]->add(x, out, with_energy);
+    return energy;
   }
-  std::size_t cell_count() const { return plan.cells[0] * plan.cells[1] * plan.cells[2]; }
-  std::size_t row_count() const { return cell_count() / plan.cells[d - 1]; }
+
+ private:
+  static constexpr int deepest = 8;
+  static constexpr double crowded_share = 4.0;      ///< a crowded block holds so many times the mean
+  static constexpr double polynomial_share = 0.01;  ///< of the tolerance
+
+  const Common& all;
+  int depth_;
+  const std::vector<std::uint32_t>* members_ = nullptr;
+  std::size_t count_ = 0;
+  double outer_ = 0.0;
+  const std::vector<FarField>* above_ = nullptr;
+
+  std::array<double, 3> lower_{}, extent_{};
+  Layout layout_;
+  CellGrid grid_;
+  double pairs_ = 0.0;  ///< near pairs of this level alone
+  CellGrid::Regions regions_;
+  std::vector<std::vector<std::uint32_t>> region_members_;
+  std::vector<std::unique_ptr<Level>> children_;  ///< the first child_count_ are in use
+  std::size_t child_count_ = 0;
+
+  // What depends on the layout and the kernel alone.
+  std::optional<EvenConvolution> convolution_;
+  Layout mesh_layout_;
+  double mesh_outer_ = 0.0;
+  double far_cutoff_ = 0.0, far_outer_ = 0.0;
+  std::vector<FarField> far_;  ///< (term)
+  struct Polynomials {
+    std::vector<double> force_over_r, value;
+  };
+  std::vector<Polynomials> polynomials_;  ///< (term)
+  double self_potential_ = 0.0;           ///< W on the mesh at r = 0, all terms with their scales
+
+  /// Columns of the particles by cell, those of no region first; `place`: number in the cloud.
+  std::vector<double> positions_, forces_, sums_, mesh_;
+  std::vector<std::uint32_t> order_, cell_of_, counts_;
+  std::vector<std::uint32_t> outside_, inside_;  ///< (cell + 1) first particles of each cell
+
+  std::size_t stride() const { return (count_ + 2 * simd::padding - 1) / simd::padding * simd::padding; }
+  std::size_t member(std::size_t i) const { return members_ ? (*members_)[i] : i; }
+  bool has_regions() const { return child_count_ > 0; }
+  /// Of which the plan is a function: the number of particles of a region changes with every step.
+  double typical_count() const {
+    const auto n = static_cast<double>(count_);
+    return members_ ? eighth_power_above(n) : n;
+  }
+  static double eighth_power_above(double x) {
+    double eighth = std::floor(8.0 * std::log2(x));
+    while (std::exp2(0.125 * eighth) < x) eighth += 1.0;
+    return std::exp2(0.125 * eighth);
+  }
 
   /// A box about the cloud that is a function of the cloud alone. Its corner is the cloud's; its edges, on
   /// which the plan depends, are eighth powers of two and seldom change, or those of the domain.
   std::array<double, 3> box_about(std::span<const double> x) {
-    const bool bounded = !std::holds_alternative<WholeSpace>(domain);
-    const Box limits = bounded ? bounding_box(domain) : Box{};
+    const std::size_t d = all.d;
+    const bool bounded = !std::holds_alternative<WholeSpace>(all.domain);
+    const Box limits = bounded ? bounding_box(all.domain) : Box{};
     std::array<double, 3> extent{}, high{};
-    for (std::size_t k = 0; k < d; ++k) lower[k] = high[k] = x[k];
-    for (std::size_t i = 0; i < particle_count; ++i) {
+    for (std::size_t k = 0; k < d; ++k) lower_[k] = high[k] = x[member(0) * d + k];
+    for (std::size_t i = 0; i < count_; ++i) {
+      const double* const point = &x[member(i) * d];
       for (std::size_t k = 0; k < d; ++k) {
-        lower[k] = std::min(lower[k], x[i * d + k]);
-        high[k] = std::max(high[k], x[i * d + k]);
+        lower_[k] = std::min(lower_[k], point[k]);
+        high[k] = std::max(high[k], point[k]);
       }
     }
     for (std::size_t k = 0; k < d; ++k) {
       // A cloud without extent along an axis still needs a box: relative to where it is.
       const double size =
-          std::max(high[k] - lower[k], 1e-12 * std::max({std::abs(lower[k]), std::abs(high[k]), 1e-280}));
-      double eighth = std::floor(8.0 * std::log2(size));
-      while (std::exp2(0.125 * eighth) < size) eighth += 1.0;
-      extent[k] = std::exp2(0.125 * eighth);
+          std::max(high[k] - lower_[k], 1e-12 * std::max({std::abs(lower_[k]), std::abs(high[k]), 1e-280}));
+      extent[k] = eighth_power_above(size);
       if (bounded) extent[k] = std::min(extent[k], std::max(limits.upper[k] - limits.lower[k], size));
     }
     // Axes much shorter than the longest add nothing to the near radius: keep cells and mesh of a sensible
@@ -334,120 +389,232 @@ struct FastSum::Implementation {
     return extent;
   }
 
-  /// The plan for a cloud, its particles sorted into cells. Crowding is counted on the cells of the uniform
-  /// plan, then on those of the plan for that crowding, which are smaller: powers of two, seldom changing.
-  /// Returns the number of near pairs.
-  double prepare(std::span<const double> x) {
-    const std::array<double, 3> extent = box_about(x);
-    double crowding = 1.0, pairs = 0.0;
-    for (int attempt = 0; attempt < 4; ++attempt) {
-      const Layout layout =
-          best_layout(accuracy, radius, std::span(extent).first(d), particle_count, crowding);
-      set_cells(layout, extent);
-      count_cells(x);
-      pairs = near_pairs();
-      const double found = std::exp2(std::max(0.0, std::round(std::log2(pairs / expected_pairs()))));
-      if (found <= crowding) break;
-      crowding = found;
+  void set_layout(const Layout& layout, const std::array<double, 3>& extent) {
+    const auto corner = std::span<const double>(lower_).first(all.d);
+    if (layout == layout_ && extent == extent_) {
+      grid_.move_to(corner);
+      return;
+    }
+    layout_ = layout;
+    extent_ = extent;
+    grid_ = CellGrid(corner, std::span<const double>(extent).first(all.d), layout.cutoff);
+  }
+
+  void count_cells(std::span<const double> x) {
+    cell_of_.resize(count_);
+    counts_.assign(grid_.cell_count(), 0);
+    for (std::size_t i = 0; i < count_; ++i) {
+      cell_of_[i] = static_cast<std::uint32_t>(grid_.cell_of(&x[member(i) * all.d]));
+      ++counts_[cell_of_[i]];
+    }
+    outside_.assign(counts_.size() + 1, 0);
+    for (std::size_t c = 0; c < counts_.size(); ++c) outside_[c + 1] = outside_[c] + counts_[c];
+  }
+
+  /// Pairs that the near sum would look at, all in `outside_`; by region if not null, 0 for those of none.
+  double near_pairs(std::vector<double>* by_region) const {
+    double pairs = 0.0;
+    const std::size_t length = grid_.row_length();
+    for (std::size_t row = 0; row < grid_.row_count(); ++row) {
+      if (outside_[row * length] == outside_[(row + 1) * length]) continue;
+      for (std::size_t c = 0; c < length; ++c) {
+        const std::size_t cell = row * length + c, count = counts_[cell];
+        if (count == 0) continue;
+        double others = -0.5 * static_cast<double>(count);
+        grid_.for_rows_ahead(row, c, c, true, [&](std::size_t first, std::size_t last) {
+          others += static_cast<double>(outside_[last + 1] - outside_[std::max(first, cell)]);
+        });
+        pairs += static_cast<double>(count) * others;
+        if (by_region) (*by_region)[regions_.region_of_cell[cell]] += static_cast<double>(count) * others;
+      }
     }
     return pairs;
   }
 
-  /// Near pairs of a uniform cloud in the cells of the plan.
-  double expected_pairs() const {
-    const double per_cell = static_cast<double>(particle_count) / static_cast<double>(cell_count());
+  /// How many times the near pairs of a uniform cloud: a power of two, which seldom changes.
+  double crowding_of(double pairs) const {
+    const double per_cell = static_cast<double>(count_) / static_cast<double>(grid_.cell_count());
     double cells = 0.0;
-    for (const auto& ahead : plan.ahead) cells += 2.0 * static_cast<double>(ahead.span) + 1.0;
-    cells -= static_cast<double>(plan.ahead[0].span) + 0.5;
-    return static_cast<double>(particle_count) * std::max(0.5, per_cell * cells);
+    for (const auto& ahead : grid_.ahead()) cells += 2.0 * static_cast<double>(ahead.span) + 1.0;
+    cells -= static_cast<double>(grid_.ahead()[0].span) + 0.5;
+    const double uniform = static_cast<double>(count_) * std::max(0.5, per_cell * cells);
+    return std::exp2(std::max(0.0, std::round(std::log2(pairs / uniform))));
   }
 
-  void set_cells(const Layout& layout, const std::array<double, 3>& extent) {
-    if (layout == plan.layout && extent == plan.extent) return;
-    plan.layout = layout;
-    plan.extent = extent;
-    const double cutoff = layout.cutoff;
-    for (std::size_t k = 0; k < d; ++k) {
-      const double count = std::floor(extent[k] / (cutoff / (k + 1 == d ? 8.0 : 3.0)));
-      plan.cells[k] = static_cast<std::size_t>(std::clamp(count, 1.0, k + 1 == d ? 4e6 : 4e3));
-      plan.cell_size[k] = extent[k] / static_cast<double>(plan.cells[k]);
+  /// The crowded regions for which a level of its own is expected to be worth it; returns the seconds they
+  /// save.
+  double plan_regions() {
+    double blocks = 1.0;
+    for (std::size_t k = 0; k < all.d; ++k) blocks *= std::max(1.0, extent_[k] / layout_.cutoff);
+    regions_ = grid_.crowded(counts_, crowded_share * static_cast<double>(count_) / blocks);
+    if (regions_.count == 0) return 0.0;
+    std::vector<double> pairs(regions_.count + 1, 0.0), particles(pairs.size(), 0.0),
+        squares(pairs.size(), 0.0);
+    near_pairs(&pairs);
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      const double n = counts_[c];
+      particles[regions_.region_of_cell[c]] += n;
+      squares[regions_.region_of_cell[c]] += n * (n - 1.0);
     }
-    plan.ahead.clear();
-    const auto gap = [&](std::int64_t offset, std::size_t k) {
-      return static_cast<double>(std::max<std::int64_t>(0, std::abs(offset) - 1)) * plan.cell_size[k];
-    };
-    const auto reach = [&](double square, std::size_t k) {
-      return static_cast<std::int64_t>(std::sqrt(std::max(0.0, square)) / plan.cell_size[k]) + 1;
-    };
-    const double square = cutoff * cutoff;
-    const std::int64_t a_reach = d == 3 ? reach(square, 0) : 0, b_reach = d >= 2 ? reach(square, d - 2) : 0;
-    for (std::int64_t a = 0; a <= a_reach; ++a) {
-      for (std::int64_t b = a == 0 ? 0 : -b_reach; b <= b_reach; ++b) {
-        const double rest =
-            square - (d == 3 ? gap(a, 0) * gap(a, 0) : 0.0) - (d >= 2 ? gap(b, d - 2) * gap(b, d - 2) : 0.0);
-        if (rest > 0.0) plan.ahead.push_back({a, b, reach(rest, d - 1)});
+    std::vector<std::uint32_t> number(pairs.size(), 0);
+    double gain = 0.0;
+    std::uint32_t kept = 0;
+    for (std::size_t r = 1; r < pairs.size(); ++r) {
+      if (costs.near_pair * pairs[r] < particles[r] * costs.particle) continue;
+      const auto& extent = regions_.extents[r - 1];
+      // Pairs in one cell tell how uneven the density is within the region.
+      const double cells = volume(extent) / volume(extent_) * static_cast<double>(grid_.cell_count());
+      const double crowding = std::max(1.0, squares[r] * cells / std::max(1.0, particles[r] * particles[r]));
+      const Layout layout = best_layout(
+          all.shape, {std::span(extent).first(all.d), particles[r], crowding, true, layout_.cutoff});
+      const double saved = costs.near_pair * pairs[r] - layout.seconds;
+      if (saved <= 0.0) continue;
+      gain += saved;
+      number[r] = ++kept;
+    }
+    for (std::uint32_t& region : regions_.region_of_cell) region = number[region];
+    regions_.count = kept;
+    return gain;
+  }
+  double volume(const std::array<double, 3>& extent) const {
+    double product = 1.0;
+    for (std::size_t k = 0; k < all.d; ++k) product *= extent[k];
+    return product;
+  }
+
+  void prepare_regions(std::span<const double> x) {
+    child_count_ = regions_.count;
+    if (child_count_ == 0) {
+      pairs_ = near_pairs(nullptr);
+      return;
+    }
+    prepare_far();
+    std::vector<double> pairs(child_count_ + 1, 0.0);
+    near_pairs(&pairs);
+    pairs_ = pairs[0];
+    region_members_.resize(std::max(region_members_.size(), child_count_));
+    for (auto& members : region_members_) members.clear();
+    for (std::size_t i = 0; i < count_; ++i) {
+      const std::uint32_t region = regions_.region_of_cell[cell_of_[i]];
+      if (region > 0) region_members_[region - 1].push_back(static_cast<std::uint32_t>(member(i)));
+    }
+    for (std::size_t c = 0; c < child_count_; ++c) {
+      if (c == children_.size()) children_.push_back(std::make_unique<Level>(all, depth_ + 1));
+      children_[c]->prepare(x, &region_members_[c], layout_.cutoff, &far_);
+    }
+  }
+
+  /// Particles into columns, cell by cell, those outside of all regions first: a counting sort, stable in the
+  /// particle number.
+  void sort(std::span<const double> x) {
+    const std::size_t d = all.d, cells = counts_.size();
+    order_.resize(count_);
+    positions_.resize(d * stride());
+    forces_.assign(d * stride(), 0.0);
+    for (std::size_t k = 0; k < d; ++k) {
+      std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(k * stride() + count_),
+                positions_.begin() + static_cast<std::ptrdiff_t>((k + 1) * stride()), 0.0);
+    }
+    if (has_regions()) {
+      inside_.resize(cells + 1);
+      std::uint32_t before = 0;
+      for (std::size_t c = 0; c < cells; ++c) {
+        outside_[c] = before;
+        if (regions_.region_of_cell[c] == 0) before += counts_[c];
+      }
+      outside_[cells] = before;
+      for (std::size_t c = 0; c < cells; ++c) {
+        inside_[c] = before;
+        if (regions_.region_of_cell[c] != 0) before += counts_[c];
+      }
+      inside_[cells] = before;
+    }
+    // The first places run to the ends of their cells and are put back afterwards.
+    for (std::size_t i = 0; i < count_; ++i) {
+      const std::uint32_t cell = cell_of_[i];
+      const bool in_region = has_regions() && regions_.region_of_cell[cell] != 0;
+      const std::size_t at = (in_region ? inside_ : outside_)[cell]++;
+      order_[at] = static_cast<std::uint32_t>(member(i));
+      for (std::size_t k = 0; k < d; ++k) positions_[k * stride() + at] = x[order_[at] * d + k];
+    }
+    for (std::size_t c = 0; c < cells; ++c) {
+      if (has_regions() && regions_.region_of_cell[c] != 0) {
+        inside_[c] -= counts_[c];
+      } else {
+        outside_[c] -= counts_[c];
       }
     }
   }
 
   /// What the mesh needs beyond the cells.
   void prepare_mesh() {
-    if (plan.convolution && plan.mesh_layout == plan.layout) return;
-    plan.mesh_layout = plan.layout;
-    plan.convolution.reset();
+    if (convolution_ && mesh_layout_ == layout_ && mesh_outer_ == outer_) return;
+    convolution_.reset();
     prepare_far();
+    mesh_layout_ = layout_;
+    mesh_outer_ = outer_;
     prepare_convolution();
-    std::size_t size = 1;
-    for (std::size_t k = 0; k < d; ++k) size *= plan.layout.nodes[k];
-    mesh.resize(size);
-  }
-
-  FarField far_field_of(const RadialTerm& term) const {
-    return {term.kernel, plan.layout.cutoff, accuracy.split};
+    mesh_.resize(layout_.nodes[0] * layout_.nodes[1] * layout_.nodes[2]);
   }
 
   void prepare_far() {
-    plan.far.clear();
-    plan.self_potential = 0.0;
-    const double cutoff2 = plan.layout.cutoff * plan.layout.cutoff;
-    for (const RadialTerm& term : terms) {
-      const FarField far = far_field_of(term);
-      const auto q = [&](double y) { return 0.5 * (y + 1.0) * cutoff2; };
-      plan.far.push_back(
-          {fitted([&](double y) { return far.at(q(y)).force_over_r; }, polynomial_share * accuracy.tolerance),
-           fitted([&](double y) { return far.at(q(y)).value; }, polynomial_share * accuracy.tolerance)});
-      plan.self_potential += term.energy_scale * far.at(0.0).value;
+    if (far_cutoff_ == layout_.cutoff && far_outer_ == outer_) return;
+    far_cutoff_ = layout_.cutoff;
+    far_outer_ = outer_;
+    far_.clear();
+    polynomials_.clear();
+    const double square = layout_.cutoff * layout_.cutoff,
+                 error = polynomial_share * all.shape.accuracy.tolerance;
+    for (const RadialTerm& term : all.terms) {
+      const FarField& far = far_.emplace_back(term.kernel, layout_.cutoff, all.shape.accuracy.split);
+      const auto q = [&](double y) { return 0.5 * (y + 1.0) * square; };
+      polynomials_.push_back({fitted([&](double y) { return far.at(q(y)).force_over_r; }, error),
+                              fitted([&](double y) { return far.at(q(y)).value; }, error)});
     }
+    self_potential_ = mesh_kernel(0.0);
   }
-  static constexpr double polynomial_share = 0.01;  ///< of the tolerance
 
-  /// The far kernel on the mesh. It is sampled on a torus of more than twice the nodes, where it bends
-  /// smoothly back, and there divided by the window's transform squared. Even along every axis, so cosine
-  /// transforms of one octant do. Only the displacements within the mesh are then used, whatever the
+  /// W on the mesh: what is far here and not already far on the level above.
+  double mesh_kernel(double squared_distance) const {
+    if (outer_ > 0.0 && squared_distance >= outer_ * outer_) return 0.0;
+    double value = 0.0;
+    for (std::size_t t = 0; t < far_.size(); ++t) {
+      value += all.terms[t].energy_scale * (far_[t].at(squared_distance).value -
+                                            (above_ ? (*above_)[t].at(squared_distance).value : 0.0));
+    }
+    return value;
+  }
+
+  /// The mesh kernel divided by the window's transform squared, on a torus: the period of the mesh, or more
+  /// than twice the nodes, where the kernel bends smoothly back. Even along every axis, so cosine transforms
+  /// of one octant do. Without a period only the displacements within the mesh are then used, whatever the
   /// convolution's padding.
   void prepare_convolution() {
-    const Layout& layout = plan.layout;
+    const std::size_t d = all.d;
     std::array<std::size_t, 3> half{0, 0, 0};  // periods are 2 half
     std::array<std::vector<double>, 3> squares, inverse;
     for (std::size_t k = 0; k < 3; ++k) {
-      if (k + d >= 3) half[k] = fast_length(2 * layout.nodes[k + d - 3] + accuracy.margin) / 2;
+      const std::size_t nodes = k + d >= 3 ? layout_.nodes[k + d - 3] : 1;
+      if (k + d >= 3)
+        half[k] = (layout_.periodic ? nodes : fast_length(2 * nodes + all.shape.accuracy.margin)) / 2;
       squares[k].assign(half[k] + 1, 0.0);
       inverse[k].assign(half[k] + 1, 1.0);
       if (k + d < 3) continue;
       for (std::size_t i = 0; i <= half[k]; ++i) {
-        const double r = layout.spacing * bent(i, layout.nodes[k + d - 3], half[k], accuracy.split.decay);
+        const double r =
+            layout_.spacing * (layout_.periodic ? static_cast<double>(i)
+                                                : bent(i, nodes, half[k], all.shape.accuracy.split.decay));
         squares[k][i] = r * r;
         const double transform =
-            window.transform(std::numbers::pi * static_cast<double>(i) / static_cast<double>(half[k]));
+            all.window.transform(std::numbers::pi * static_cast<double>(i) / static_cast<double>(half[k]));
         // Once for spreading and once for interpolation, whose weights are divided by their sum, the
         // transform at zero.
-        inverse[k][i] = window.transform(0.0) / (transform * transform * 2.0 * static_cast<double>(half[k]));
+        inverse[k][i] =
+            all.window.transform(0.0) / (transform * transform * 2.0 * static_cast<double>(half[k]));
       }
     }
-    std::vector<FarField> far;
-    for (const RadialTerm& term : terms) far.push_back(far_field_of(term));
     const std::size_t size = (half[0] + 1) * (half[1] + 1) * (half[2] + 1);
-    const MeshArray octant(fftw_alloc_real(size));
+    MeshArray octant(fftw_alloc_real(size));
     const auto for_each = [&](const auto& visit) {
       std::size_t at = 0;
       for (std::size_t a = 0; a <= half[0]; ++a) {
@@ -469,9 +636,7 @@ struct FastSum::Implementation {
                                 FFTW_ESTIMATE);
     }
     for_each([&](double& value, std::size_t a, std::size_t b, std::size_t c) {
-      value = 0.0;
-      const double q = squares[0][a] + squares[1][b] + squares[2][c];
-      for (std::size_t t = 0; t < terms.size(); ++t) value += terms[t].energy_scale * far[t].at(q).value;
+      value = mesh_kernel(squares[0][a] + squares[1][b] + squares[2][c]);
     });
     fftw_execute(transform);
     for_each([&](double& value, std::size_t a, std::size_t b, std::size_t c) {
@@ -482,160 +647,115 @@ struct FastSum::Implementation {
       const std::scoped_lock lock(planner());
       fftw_destroy_plan(transform);
     }
+    const auto kind = layout_.periodic ? EvenConvolution::Kind::Circular : EvenConvolution::Kind::Linear;
     std::vector<double> weights;
-    std::array<std::size_t, 3> nodes{1, 1, 1};
-    for (std::size_t k = 0; k < d; ++k) nodes[3 - d + k] = layout.nodes[k];
-    weights.reserve(nodes[0] * nodes[1] * nodes[2]);
-    for (std::size_t a = 0; a < nodes[0]; ++a) {
-      for (std::size_t b = 0; b < nodes[1]; ++b) {
+    std::array<std::size_t, 3> offsets{1, 1, 1};
+    for (std::size_t k = 0; k < d; ++k)
+      offsets[3 - d + k] = EvenConvolution::offset_count(layout_.nodes[k], kind);
+    weights.reserve(offsets[0] * offsets[1] * offsets[2]);
+    for (std::size_t a = 0; a < offsets[0]; ++a) {
+      for (std::size_t b = 0; b < offsets[1]; ++b) {
         const double* const row = octant.get() + (a * (half[1] + 1) + b) * (half[2] + 1);
-        weights.insert(weights.end(), row, row + nodes[2]);
+        weights.insert(weights.end(), row, row + offsets[2]);
       }
     }
-    plan.convolution.emplace(std::span(layout.nodes).first(d), weights, EvenConvolution::Kind::Linear,
-                             threads);
+    octant.reset();
+    convolution_.emplace(std::span(layout_.nodes).first(d), weights, kind, all.threads);
   }
 
-  std::size_t cell_along(double x, std::size_t k) const {
-    const double c = (x - lower[k]) / plan.cell_size[k];
-    return std::min(plan.cells[k] - 1, static_cast<std::size_t>(std::max(0.0, c)));
-  }
-
-  /// Cells of the particles, the first axis slowest, and how many each holds.
-  void count_cells(std::span<const double> x) {
-    cell_of.resize(particle_count);
-    cell_start.assign(cell_count() + 1, 0);
-    for (std::size_t i = 0; i < particle_count; ++i) {
-      std::size_t cell = 0;
-      for (std::size_t k = 0; k < d; ++k) cell = cell * plan.cells[k] + cell_along(x[i * d + k], k);
-      cell_of[i] = static_cast<std::uint32_t>(cell);
-      ++cell_start[cell + 1];
-    }
-    for (std::size_t c = 0; c < cell_count(); ++c) cell_start[c + 1] += cell_start[c];
-  }
-
-  /// Particles into columns, cell by cell: a counting sort, stable in the particle number.
-  void sort(std::span<const double> x) {
-    order.resize(particle_count);
-    positions.resize(d * stride());
-    forces.assign(d * stride(), 0.0);
-    for (std::size_t k = 0; k < d; ++k) {
-      std::fill(positions.begin() + static_cast<std::ptrdiff_t>(k * stride() + particle_count),
-                positions.begin() + static_cast<std::ptrdiff_t>((k + 1) * stride()), 0.0);
-    }
-    // cell_start[c] runs to the end of its cell and is put back by one place afterwards.
-    for (std::size_t i = 0; i < particle_count; ++i) {
-      const std::size_t at = cell_start[cell_of[i]]++;
-      order[at] = static_cast<std::uint32_t>(i);
-      for (std::size_t k = 0; k < d; ++k) positions[k * stride() + at] = x[i * d + k];
-    }
-    std::copy_backward(cell_start.begin(), cell_start.end() - 1, cell_start.end());
-    cell_start[0] = 0;
-  }
-
-  /// Ranges of particles within reach of the cells [first, last] of a row, in rows ahead; and how far they
-  /// reach in their own.
-  void near_ranges(std::size_t row, std::size_t first, std::size_t last, std::vector<Range>& ahead,
-                   std::size_t& own_end) const {
-    ahead.clear();
-    const std::size_t length = plan.cells[d - 1];
-    const auto rows_b = static_cast<std::int64_t>(d >= 2 ? plan.cells[d - 2] : 1),
-               rows_a = static_cast<std::int64_t>(d == 3 ? plan.cells[0] : 1);
-    const auto at = static_cast<std::int64_t>(row);
-    const std::int64_t a0 = at / rows_b, b0 = at % rows_b;
-    const auto cells_to = [&](std::size_t base, std::int64_t span) {
-      return cell_start[base + std::min(length, last + static_cast<std::size_t>(span) + 1)];
-    };
-    own_end = cells_to(row * length, plan.ahead[0].span);
-    for (std::size_t k = 1; k < plan.ahead.size(); ++k) {
-      const auto& offset = plan.ahead[k];
-      const std::int64_t a = a0 + offset.a, b = b0 + offset.b;
-      if (a >= rows_a || b < 0 || b >= rows_b) continue;
-      const std::size_t base = static_cast<std::size_t>(a * rows_b + b) * length;
-      const auto span = static_cast<std::size_t>(offset.span);
-      const Range range{cell_start[base + (first > span ? first - span : 0)], cells_to(base, offset.span)};
-      if (range.begin < range.end) ahead.push_back(range);
-    }
-  }
-
-  /// Slabs of whole cell layers along the first axis, thick enough that every second slab may be worked on at
-  /// once: neither near pairs nor windows of two such slabs meet. A function of the plan alone.
+  /// Slabs of whole cell layers along the first axis, thick enough that slabs of one colour may be worked on
+  /// at once: neither near pairs nor windows of two such slabs meet. A function of the plan alone.
   std::vector<Range> slabs() const {
-    const double thick = std::max(plan.layout.cutoff + plan.cell_size[0], (16.0 + 1.0) * plan.layout.spacing);
+    const double thick = std::max(layout_.cutoff + grid_.layer_thickness(), (16.0 + 1.0) * layout_.spacing);
     // Thinner slabs than an eighth of the axis only cost.
-    const auto layers =
-        std::max(static_cast<std::size_t>(std::ceil(thick / plan.cell_size[0])), (plan.cells[0] + 7) / 8);
+    const auto layers = std::max(static_cast<std::size_t>(std::ceil(thick / grid_.layer_thickness())),
+                                 (grid_.layer_count() + 7) / 8);
     std::vector<Range> result;
-    for (std::size_t first = 0; first < plan.cells[0]; first += layers) {
-      result.push_back({first, std::min(first + layers, plan.cells[0])});
+    for (std::size_t first = 0; first < grid_.layer_count(); first += layers) {
+      result.push_back({first, std::min(first + layers, grid_.layer_count())});
     }
     return result;
   }
-  Range particles_of(const Range& slab) const {
-    const std::size_t layer = cell_count() / plan.cells[0];
-    return {cell_start[slab.begin * layer], cell_start[slab.end * layer]};
+  /// Particles of a slab outside of all regions, and inside.
+  std::array<Range, 2> particles_of(const Range& slab) const {
+    const std::size_t layer = grid_.cell_count() / grid_.layer_count();
+    const auto within = [&](const std::vector<std::uint32_t>& starts) {
+      return Range{starts[slab.begin * layer], starts[slab.end * layer]};
+    };
+    return {within(outside_), has_regions() ? within(inside_) : Range{}};
   }
 
+  /// In one dimension, where a slab is a part of the one row, particles outside of a region act on those
+  /// inside ahead and behind: every third slab is free.
   template <class Work>
   void by_colours(const std::vector<Range>& slabs, const Work& work) const {
-    for (std::size_t colour = 0; colour < 2; ++colour) {
-      const auto count = static_cast<std::int64_t>((slabs.size() + 1 - colour) / 2);
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-      for (std::int64_t s = 0; s < count; ++s) work(2 * static_cast<std::size_t>(s) + colour);
+    const std::size_t colours = all.d == 1 && has_regions() ? 3 : 2;
+    for (std::size_t colour = 0; colour < colours; ++colour) {
+      const auto count = static_cast<std::int64_t>((slabs.size() + colours - 1 - colour) / colours);
+#pragma omp parallel for schedule(dynamic) num_threads(all.threads) if (all.threads > 1)
+      for (std::int64_t s = 0; s < count; ++s) work(colours * static_cast<std::size_t>(s) + colour);
     }
   }
 
-  /// Pairs that the near sum would look at.
-  double near_pairs() const {
-    double pairs = 0.0;
-    std::vector<Range> ahead;
-    std::size_t own_end = 0;
-    const std::size_t length = plan.cells[d - 1];
-    for (std::size_t row = 0; row < row_count(); ++row) {
-      if (cell_start[row * length] == cell_start[(row + 1) * length]) continue;
-      for (std::size_t c = 0; c < length; ++c) {
-        const std::size_t begin = cell_start[row * length + c], end = cell_start[row * length + c + 1];
-        if (begin == end) continue;
-        near_ranges(row, c, c, ahead, own_end);
-        const double count = static_cast<double>(end - begin);
-        double others = static_cast<double>(own_end - end) + 0.5 * count;
-        for (const Range& range : ahead) others += static_cast<double>(range.end - range.begin);
-        pairs += count * others;
-      }
-    }
-    return pairs;
-  }
-
-  /// Near forces of one term, forces += them in units of its kernel; returns the energy likewise.
-  double add_near(std::size_t t, const std::vector<Range>& parts, const Columns& columns, bool with_energy) {
-    const simd::FarPolynomials far{
-        static_cast<int>(plan.far[t].force_over_r.size()) - 1, static_cast<int>(plan.far[t].value.size()) - 1,
-        plan.far[t].force_over_r.data(), plan.far[t].value.data(), plan.layout.cutoff * plan.layout.cutoff};
+  /// Near forces of one term, forces += them in units of its kernel; returns the energy likewise. Pairs of
+  /// two particles in regions are those of the levels below: what is outside meets everything, what is inside
+  /// meets what is outside.
+  double add_near(std::size_t t, const std::vector<Range>& parts, bool with_energy) {
+    const Polynomials& smooth = polynomials_[t];
+    const simd::FarPolynomials far{static_cast<int>(smooth.force_over_r.size()) - 1,
+                                   static_cast<int>(smooth.value.size()) - 1, smooth.force_over_r.data(),
+                                   smooth.value.data(), layout_.cutoff * layout_.cutoff};
+    const Columns columns{positions_.data(), forces_.data(), stride(), all.d};
     std::vector<double> energies(parts.size());
-    const std::size_t length = plan.cells[d - 1];
+    const std::size_t length = grid_.row_length();
     const auto near = simd::mesh_kernels().near;
     by_colours(parts, [&](std::size_t s) {
       CompensatedSum sum;
-      std::vector<Range> ahead;
-      std::size_t own_end = 0;
+      std::vector<Range> others;
+      const auto add_range = [&](const std::vector<std::uint32_t>& starts, std::size_t first,
+                                 std::size_t last) {
+        if (starts[first] < starts[last + 1]) others.push_back({starts[first], starts[last + 1]});
+      };
       // In one dimension a slab is a part of the one row.
-      const std::size_t first_row = d == 1 ? 0 : parts[s].begin * (row_count() / plan.cells[0]),
-                        last_row = d == 1 ? 1 : parts[s].end * (row_count() / plan.cells[0]);
-      for (std::size_t row = first_row; row < last_row; ++row) {
-        const std::size_t begin_cell = d == 1 ? parts[s].begin : row * length,
-                          end_cell = d == 1 ? parts[s].end : (row + 1) * length;
+      const std::size_t rows_in_layer = grid_.row_count() / grid_.layer_count();
+      const std::size_t first_row = all.d == 1 ? 0 : parts[s].begin * rows_in_layer,
+                        last_row = all.d == 1 ? 1 : parts[s].end * rows_in_layer;
+      const auto for_packs = [&](const std::vector<std::uint32_t>& starts, std::size_t row,
+                                 const auto& work) {
+        const std::size_t begin_cell = all.d == 1 ? parts[s].begin : row * length,
+                          end_cell = all.d == 1 ? parts[s].end : (row + 1) * length;
         std::size_t cell = begin_cell;
-        const std::size_t end = cell_start[end_cell];
-        for (std::size_t i = cell_start[begin_cell]; i < end; i += simd::pack_size) {
+        const std::size_t end = starts[end_cell];
+        for (std::size_t i = starts[begin_cell]; i < end; i += simd::pack_size) {
           const Range pack{i, std::min(i + simd::pack_size, end)};
-          while (cell_start[cell + 1] <= pack.begin) ++cell;
+          while (starts[cell + 1] <= pack.begin) ++cell;
           std::size_t last = cell;
-          while (cell_start[last + 1] < pack.end) ++last;
-          near_ranges(row, cell - row * length, last - row * length, ahead, own_end);
-          const double energy = near(terms[t].kernel, far, columns, pack, std::max(own_end, pack.end),
-                                     ahead.data(), ahead.size(), with_energy);
+          while (starts[last + 1] < pack.end) ++last;
+          others.clear();
+          const std::size_t own_end = work(pack, cell - row * length, last - row * length);
+          const double energy = near(all.terms[t].kernel, far, columns, pack, own_end, others.data(),
+                                     others.size(), with_energy);
           if (with_energy) sum.add(energy);
         }
+      };
+      for (std::size_t row = first_row; row < last_row; ++row) {
+        const auto span = static_cast<std::size_t>(grid_.ahead()[0].span);
+        for_packs(outside_, row, [&](const Range& pack, std::size_t first, std::size_t last) {
+          const std::size_t reach = row * length + std::min(length - 1, last + span);
+          grid_.for_rows_ahead(row, first, last, false,
+                               [&](std::size_t from, std::size_t to) { add_range(outside_, from, to); });
+          if (has_regions()) {
+            grid_.for_rows_ahead(row, first, last, true,
+                                 [&](std::size_t from, std::size_t to) { add_range(inside_, from, to); });
+          }
+          return std::max<std::size_t>(outside_[reach + 1], pack.end);
+        });
+        if (!has_regions()) continue;
+        for_packs(inside_, row, [&](const Range& pack, std::size_t first, std::size_t last) {
+          grid_.for_rows_ahead(row, first, last, false,
+                               [&](std::size_t from, std::size_t to) { add_range(outside_, from, to); });
+          return pack.begin;  // no pairs among themselves
+        });
       }
       energies[s] = sum.value();
     });
@@ -644,58 +764,53 @@ struct FastSum::Implementation {
     return energy.value();
   }
 
-  /// forces = near_scale forces + far forces; returns the sum of far W over unordered pairs.
-  double add_far(const std::vector<Range>& parts, const Columns& columns, double near_scale) {
-    simd::Mesh shape{d, {}, {}, 1.0 / plan.layout.spacing};
-    shape.strides[d - 1] = 1;
-    for (std::size_t k = d - 1; k > 0; --k) shape.strides[k - 1] = shape.strides[k] * plan.layout.nodes[k];
+  /// forces = near_scale forces + far forces; returns the sum of the mesh kernel over unordered pairs.
+  double add_far(const std::vector<Range>& parts, double near_scale) {
+    const std::size_t d = all.d;
+    const Columns columns{positions_.data(), forces_.data(), stride(), d};
+    simd::Mesh mesh{d, {}, {}, 1.0 / layout_.spacing};
+    mesh.strides[d - 1] = 1;
+    for (std::size_t k = d - 1; k > 0; --k) mesh.strides[k - 1] = mesh.strides[k] * layout_.nodes[k];
     for (std::size_t k = 0; k < d; ++k)
-      shape.origin[k] = lower[k] - (0.5 * accuracy.width + 1.0) * plan.layout.spacing;
-    std::ranges::fill(mesh, 0.0);
+      mesh.origin[k] = lower_[k] - (0.5 * all.shape.accuracy.width + 1.0) * layout_.spacing;
+    std::ranges::fill(mesh_, 0.0);
     by_colours(parts, [&](std::size_t s) {
-      simd::mesh_kernels().spread(window.table(), shape, columns, particles_of(parts[s]), mesh.data());
+      for (const Range& particles : particles_of(parts[s]))
+        simd::mesh_kernels().spread(all.window.table(), mesh, columns, particles, mesh_.data());
     });
-    (*plan.convolution)(mesh, mesh);
+    (*convolution_)(mesh_, mesh_);
     std::vector<double> potentials(parts.size());
     by_colours(parts, [&](std::size_t s) {
-      const Range particles = particles_of(parts[s]);
-      potentials[s] = simd::mesh_kernels().interpolate(window.table(), shape, columns, particles, mesh.data(),
-                                                       near_scale) -
-                      static_cast<double>(particles.end - particles.begin) * plan.self_potential;
+      for (const Range& particles : particles_of(parts[s])) {
+        potentials[s] += simd::mesh_kernels().interpolate(all.window.table(), mesh, columns, particles,
+                                                          mesh_.data(), near_scale) -
+                         static_cast<double>(particles.end - particles.begin) * self_potential_;
+      }
     });
     CompensatedSum energy;
     for (const double p : potentials) energy.add(p);
     return 0.5 * energy.value();
   }
+};
+
+}  // namespace
+
+struct FastSum::Implementation {
+  Level::Common common;
+  Level whole;
+
+  Implementation(std::vector<RadialTerm> terms, const Domain& domain, std::size_t count, double tolerance,
+                 int threads)
+      : common(std::move(terms), domain, count, tolerance, threads), whole(common, 0) {}
 
   bool add(std::span<const double> x, std::span<double> out, double* energy) {
     if (energy) *energy = 0.0;
-    if (particle_count < 2 || terms.empty()) return true;
-    const double pairs = prepare(x), n = static_cast<double>(particle_count);
-    if (costs.near_pair * pairs > costs.direct_pair * 0.5 * n * n) return false;
-    prepare_mesh();
-    sort(x);
-    const std::vector<Range> parts = slabs();
-    const Columns columns{positions.data(), forces.data(), stride(), d};
-    double near_energy = 0.0, near_scale = terms[0].force_scale;
-    for (std::size_t t = 0; t < terms.size(); ++t) {
-      if (t > 0) std::ranges::fill(forces, 0.0);
-      near_energy += terms[t].energy_scale * add_near(t, parts, columns, energy != nullptr);
-      if (terms.size() == 1) break;
-      sums.resize(forces.size());
-      for (std::size_t i = 0; i < forces.size(); ++i)
-        sums[i] = (t > 0 ? sums[i] : 0.0) + terms[t].force_scale * forces[i];
-    }
-    if (terms.size() > 1) {
-      forces.swap(sums);
-      near_scale = 1.0;
-    }
-    const Columns all{positions.data(), forces.data(), stride(), d};
-    const double far_energy = add_far(parts, all, near_scale);
-    if (energy) *energy = near_energy + far_energy;
-    for (std::size_t at = 0; at < particle_count; ++at) {
-      for (std::size_t k = 0; k < d; ++k) out[order[at] * d + k] += forces[k * stride() + at] / n;
-    }
+    if (common.particle_count < 2 || common.terms.empty()) return true;
+    whole.prepare(x, nullptr, 0.0, nullptr);
+    const auto n = static_cast<double>(common.particle_count);
+    if (costs.near_pair * whole.pair_count() > costs.direct_pair * 0.5 * n * n) return false;
+    const double sum = whole.add(x, out, energy != nullptr);
+    if (energy) *energy = sum;
     return true;
   }
 };
@@ -715,9 +830,8 @@ bool FastSum::add(std::span<const double> positions, std::span<double> forces, d
 double FastSum::expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
                                  std::size_t dimension, double tolerance) {
   const std::array<double, 3> extents{1.0, 1.0, 1.0};
-  const Accuracy& accuracy = accuracy_for(tolerance);
-  return best_layout(accuracy, Implementation::radius_of(accuracy, terms),
-                     std::span(extents).first(dimension), particle_count, 1.0)
+  return best_layout(Shape(terms, tolerance), {std::span(extents).first(dimension),
+                                               static_cast<double>(particle_count), 1.0, false, 0.0})
       .seconds;
 }
 

@@ -21,11 +21,16 @@ namespace rieszflow {
 /// displacements, bent smoothly back in a margin, which makes it periodic without a kink, and divided by the
 /// window's transform squared; the convolution is then zero-padded, so no image is seen. The gradient is that
 /// of the interpolant divided by the sum of its weights: a constant potential, large for a cloud of one sign,
-/// has no gradient. The mesh grows finer where a crowded cloud has more near pairs than a uniform one. Kernel
-/// splitting: Ewald (1921); by bumps of compact support: Liang, Lu, Barnett, Greengard and Jiang,
-/// arXiv:2505.09727; mesh: Hockney and Eastwood (1988); windows and non-equispaced transforms: Potts, Steidl
-/// and Nieslony, Numer. Math. 98 (2004) 329; Barnett, Magland and af Klinteberg, SIAM J. Sci. Comput. 41
-/// (2019) C479.
+/// has no gradient.
+///
+/// A crowded region, closed off by a margin of r_c about its densest cells, gets a mesh of its own: among its
+/// particles the near part of W is split again at a smaller radius r', so that only far(r') - far(r_c) is
+/// added, which ends at r_c and needs no padding; and so on within it. No pair is approximated at a region's
+/// edge. Where crowding is mild a finer mesh for all is cheaper, and taken. Kernel splitting: Ewald (1921);
+/// by bumps of compact support: Liang, Lu, Barnett, Greengard and Jiang, arXiv:2505.09727; level by level:
+/// Jiang and Greengard, Comm. Pure Appl. Math. 78 (2025) 1037 (arXiv:2308.00292); mesh: Hockney and Eastwood
+/// (1988); windows and non-equispaced transforms: Potts, Steidl and Nieslony, Numer. Math. 98 (2004) 329;
+/// Barnett, Magland and af Klinteberg, SIAM J. Sci. Comput. 41 (2019) C479.
 ///
 /// A result is a function of the positions alone: bitwise the same for every number of threads and after a
 /// resume.

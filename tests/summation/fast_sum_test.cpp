@@ -250,6 +250,54 @@ TEST(FastSum, ForcesAloneAreThoseThatComeWithTheEnergy) {
   EXPECT_LT(relative_error(forces, with_energy.forces), 1e-14);
 }
 
+/// Half of the particles uniform in [-1, 1]^d, half in clusters of very different sizes.
+std::vector<double> clusters(std::size_t count, std::size_t d) {
+  auto x = cloud(count, d);
+  std::vector<double> g(x.size());
+  NoiseStream(6, NoisePurpose::ReferenceSample).gaussian_block(0, 0, 0, count, d, g);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t k = 0; k < d; ++k) {
+      if (i % 4 == 1) x[i * d + k] = 0.3 + 0.03 * g[i * d + k];
+      if (i % 4 == 3) x[i * d + k] = -0.6 + 0.0005 * g[i * d + k];
+    }
+  }
+  return x;
+}
+
+TEST(FastSum, KeepsItsToleranceInClustersWithinClusters) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const auto x = clusters(d == 3 ? 16000 : 12000, d);
+    for (const Interaction& w : std::vector<Interaction>{
+             LogarithmicInteraction{}, RieszInteraction{.exponent = 0.7}, LogarithmicInteraction{1.0, 0.001},
+             GaussianInteraction{2.0, 0.3}, MorseInteraction{2.0, 0.3, 1.0, 0.9}}) {
+      const Model model = box_model(d, {w});
+      const Sums exact = sums_of(model, x, PairSum::Method::Direct);
+      for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
+        if (d == 3 && tolerance == 1e-9) continue;
+        const Sums fast = sums_of(model, x, PairSum::Method::Fast, tolerance);
+        EXPECT_NE(fast.forces, exact.forces) << "the mesh was not used: " << name(w) << " d=" << d;
+        EXPECT_LT(relative_error(fast.forces, exact.forces), tolerance)
+            << name(w) << " d=" << d << ' ' << tolerance;
+        EXPECT_NEAR(fast.energy, exact.energy, (tolerance + 1e-13) * std::abs(exact.energy))
+            << name(w) << " d=" << d;
+      }
+    }
+  }
+}
+
+TEST(FastSum, ClustersHaveTheSameBitsForOneTwoAndThreeThreads) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const auto x = clusters(16000, d);
+    const Model model = box_model(d, {LogarithmicInteraction{}});
+    const Sums reference = sums_of(model, x, PairSum::Method::Fast, 1e-4);
+    for (const int threads : {2, 3}) {
+      const Sums sums = sums_of(model, x, PairSum::Method::Fast, 1e-4, threads);
+      EXPECT_EQ(sums.forces, reference.forces) << d;
+      EXPECT_EQ(sums.energy, reference.energy) << d;
+    }
+  }
+}
+
 /// Crowding makes the mesh finer: a cloud of which all but a few particles sit in a hundredth of the box.
 TEST(FastSum, ACloudOfTightClustersStaysOnTheMesh) {
   auto x = cloud(20000, 2);
