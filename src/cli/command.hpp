@@ -14,6 +14,7 @@ struct Command {
 // Each declares its options below `program`; defined in the file of its name.
 Command run_command(CLI::App& program);
 Command learn_command(CLI::App& program);
+Command attention_command(CLI::App& program);
 Command export_command(CLI::App& program);
 Command report_command(CLI::App& program);
 Command info_command(CLI::App& program);
