@@ -81,9 +81,8 @@ std::vector<TokenRange> parts_of(const TokenRows& rows, std::size_t valid_count,
 /// Takes valid tokens in blocks; packs their rows where they do not lie in memory as the kernels read them.
 class BlockReader {
  public:
-  BlockReader(const TokenRows& rows, std::size_t head, std::size_t dimension, TokenRange range)
+  BlockReader(const TokenRows& rows, std::size_t dimension, TokenRange range)
       : rows_(rows),
-        offset_(head * dimension),
         dimension_(dimension),
         columns_(simd::padded(dimension)),
         place_(range.begin),
@@ -108,30 +107,42 @@ class BlockReader {
   std::size_t count() const { return count_; }
   std::size_t place(std::size_t k) const { return rows_.valid.empty() ? begin_ + k : places_[k]; }
 
-  /// Rows to be read as they are.
-  simd::Rows plain(const float* from) {
-    if (rows_.valid.empty())
-      return {from + begin_ * rows_.token_stride + offset_, rows_.token_stride, count_};
-    return packed(from, first_, dimension_);
+  /// The next block of `heads` heads side by side, as it lies in memory: to be asked for while the heads of
+  /// this block are evaluated one after the other, each of which reads a few numbers of every row. (Heads one
+  /// by one over the whole sequence reach a quarter of the speed of the memory.)
+  simd::Ahead ahead(const float* memory, std::size_t stride, std::size_t first_head,
+                    std::size_t heads) const {
+    return {.row = memory + place_ * stride + first_head * dimension_,
+            .stride = stride,
+            .width = heads * dimension_,
+            .rows = std::min({left_, simd::block, rows_.length - place_}),
+            .lines_at_once = (dimension_ + simd::group - 1) / simd::group};
   }
-  /// Rows to be read in whole groups.
-  simd::Rows whole(const float* from) {
-    if (rows_.valid.empty() && columns_ == dimension_) return plain(from);
-    return packed(from, second_, columns_);
+
+  /// Rows of a head to be read as they are.
+  simd::Rows plain(const float* from, std::size_t head) {
+    if (rows_.valid.empty())
+      return {from + begin_ * rows_.token_stride + head * dimension_, rows_.token_stride, count_};
+    return packed(from, head, first_, dimension_);
+  }
+  /// Rows of a head to be read in whole groups.
+  simd::Rows whole(const float* from, std::size_t head) {
+    if (rows_.valid.empty() && columns_ == dimension_) return plain(from, head);
+    return packed(from, head, second_, columns_);
   }
 
  private:
-  simd::Rows packed(const float* from, Floats& into, std::size_t stride) {
+  simd::Rows packed(const float* from, std::size_t head, Floats& into, std::size_t stride) {
     for (std::size_t k = 0; k < count_; ++k) {
       float* const row = into.data() + k * stride;
-      std::copy_n(from + place(k) * rows_.token_stride + offset_, dimension_, row);
+      std::copy_n(from + place(k) * rows_.token_stride + head * dimension_, dimension_, row);
       std::fill(row + dimension_, row + stride, 0.0F);
     }
     return {into.data(), stride, count_};
   }
 
   const TokenRows& rows_;
-  std::size_t offset_, dimension_, columns_;
+  std::size_t dimension_, columns_;
   std::size_t place_, left_;
   std::size_t begin_ = 0, count_ = 0;
   std::size_t places_[simd::block] = {};
@@ -201,27 +212,44 @@ struct KeyTotals {
   }
 };
 
-/// Adds the keys of a range to `sums`, or, where it is longer than a stretch, to `totals` (made here) and
-/// leaves `sums` undefined. False where float32 is not enough.
-bool sum_keys(const simd::Kernels& kernels, const simd::Features& features, const TokenRows& rows,
-              std::size_t head, std::size_t dimension, TokenRange range, KeySums& sums,
-              std::unique_ptr<KeyTotals>& totals, float* scratch) {
-  BlockReader reader(rows, head, dimension, range);
+/// What a part of the sequence adds to the sums of one head: in `sums`, or, where it is longer than a
+/// stretch, in `totals`.
+struct HeadSums {
+  KeySums sums;
+  std::unique_ptr<KeyTotals> totals{};
+  bool is_narrow = false;  ///< float32 is not enough
+};
+
+/// Adds the keys of a range to the sums of heads first_head, first_head + 1, ..., block by block, so that
+/// each row is read once.
+void sum_keys(const simd::Kernels& kernels, std::span<const simd::Features> features, const TokenRows& rows,
+              std::size_t first_head, std::size_t dimension, TokenRange range, std::span<HeadSums> heads,
+              float* scratch) {
+  BlockReader reader(rows, dimension, range);
+  for (HeadSums& head : heads) head.sums.clear();
   std::size_t inside = 0;
-  sums.clear();
   while (reader.next()) {
     if (inside == stretch) {
-      if (!totals) totals = std::make_unique<KeyTotals>(sums);
-      totals->add(sums);
-      sums.clear();
+      for (HeadSums& head : heads) {
+        if (!head.totals) head.totals = std::make_unique<KeyTotals>(head.sums);
+        head.totals->add(head.sums);
+        head.sums.clear();
+      }
       inside = 0;
     }
-    if (!kernels.absorb(features, reader.plain(rows.keys), reader.whole(rows.values), sums.view(), scratch))
-      return false;
+    simd::Ahead ahead[2] = {reader.ahead(rows.keys, rows.token_stride, first_head, heads.size()),
+                            reader.ahead(rows.values, rows.token_stride, first_head, heads.size())};
+    for (std::size_t k = 0; k < heads.size(); ++k) {
+      const std::size_t h = first_head + k;
+      if (!heads[k].is_narrow &&
+          !kernels.absorb(features[k], reader.plain(rows.keys, h), reader.whole(rows.values, h),
+                          heads[k].sums.view(), scratch, ahead))
+        heads[k].is_narrow = true;
+    }
     inside += reader.count();
   }
-  if (totals) totals->add(sums);
-  return true;
+  for (HeadSums& head : heads)
+    if (head.totals) head.totals->add(head.sums);
 }
 
 /// Sums ready for queries: of favor, each component's mean value, its weight moved into the shift; the
@@ -254,33 +282,42 @@ void scatter(const BlockReader& reader, const float* block, std::size_t block_st
     std::copy_n(block + k * block_stride, dimension, out + reader.place(k) * out_stride);
 }
 
-bool answer_queries(const simd::Kernels& kernels, const simd::Features& features, const TokenRows& rows,
-                    std::size_t head, std::size_t dimension, TokenRange range, const simd::Sums& sums,
-                    float* out, std::size_t out_stride) {
-  BlockReader reader(rows, head, dimension, range);
-  const std::size_t columns = sums.value_columns;
+/// Answers the queries of a range for heads first_head, first_head + 1, ...; sums: (head).
+void answer_queries(const simd::Kernels& kernels, std::span<const simd::Features> features,
+                    const TokenRows& rows, std::size_t first_head, std::size_t dimension, TokenRange range,
+                    std::span<const simd::Sums> sums, std::span<std::atomic<bool>> narrow, float* out,
+                    std::size_t out_stride) {
+  BlockReader reader(rows, dimension, range);
+  const std::size_t columns = simd::padded(dimension);
   const bool direct = rows.valid.empty() && columns == dimension;
-  Floats scratch(simd::block * features.components()), block(direct ? 0 : simd::block * columns);
+  Floats scratch(simd::block * features.front().components()), block(direct ? 0 : simd::block * columns);
   while (reader.next()) {
-    float* const to = direct ? out + reader.place(0) * out_stride : block.data();
-    if (!kernels.answer(features, sums, reader.plain(rows.queries), scratch.data(), to,
-                        direct ? out_stride : columns))
-      return false;
-    if (!direct) scatter(reader, to, columns, dimension, out, out_stride);
+    simd::Ahead ahead[2] = {reader.ahead(rows.queries, rows.token_stride, first_head, features.size()),
+                            reader.ahead(out, out_stride, first_head, features.size())};
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      const std::size_t h = first_head + k;
+      if (narrow[k]) continue;
+      float* const to = direct ? out + reader.place(0) * out_stride + h * dimension : block.data();
+      if (!kernels.answer(features[k], sums[k], reader.plain(rows.queries, h), scratch.data(), to,
+                          direct ? out_stride : columns, ahead)) {
+        narrow[k] = true;
+      } else if (!direct) {
+        scatter(reader, to, columns, dimension, out + h * dimension, out_stride);
+      }
+    }
   }
-  return true;
 }
 
 /// Exact softmax of the queries of a range, a block at a time: keys are summed with the queries as features.
 bool softmax_queries(const simd::Kernels& kernels, const TokenRows& rows, std::size_t head,
                      std::size_t dimension, TokenRange range, TokenRange all, float* out,
                      std::size_t out_stride) {
-  BlockReader reader(rows, head, dimension, range);
+  BlockReader reader(rows, dimension, range);
   const std::size_t columns = simd::padded(dimension);
   const double scale = std::numbers::log2e / std::sqrt(static_cast<double>(dimension));
   Floats omega(dimension * simd::block), scratch(simd::block * simd::block);
   while (reader.next()) {
-    const simd::Rows queries = reader.plain(rows.queries);
+    const simd::Rows queries = reader.plain(rows.queries, head);
     simd::Features features{.dimension = dimension,
                             .count = queries.count,
                             .columns = simd::padded(queries.count),
@@ -301,12 +338,11 @@ bool softmax_queries(const simd::Kernels& kernels, const TokenRows& rows, std::s
     const double most =
         128.0 * 128.0 * static_cast<double>(dimension) / std::max(static_cast<double>(largest), 1e-30);
     features.largest_square = static_cast<float>(std::min(most, 1e30));
-    KeySums sums(features.columns, columns);
-    std::unique_ptr<KeyTotals> totals;
-    if (!sum_keys(kernels, features, rows, head, dimension, all, sums, totals, scratch.data())) return false;
-    if (totals) totals->store(sums);
-    if (!settle(features, sums)) return false;
-    const float* const result = sums.view().weighted;
+    HeadSums sums{KeySums(features.columns, columns)};
+    sum_keys(kernels, {&features, 1}, rows, head, dimension, all, {&sums, 1}, scratch.data());
+    if (sums.totals) sums.totals->store(sums.sums);
+    if (sums.is_narrow || !settle(features, sums.sums)) return false;
+    const float* const result = sums.sums.view().weighted;
     for (std::size_t k = 0; k < queries.count * columns; ++k)
       if (!std::isfinite(result[k])) return false;
     scatter(reader, result, columns, dimension, out, out_stride);
@@ -517,42 +553,51 @@ AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::si
         narrow[h] = true;
     });
   } else {
+    std::vector<simd::Features> features;
+    for (std::size_t h = 0; h < heads_; ++h) features.push_back(features_of(h));
+    // All heads of a row together where the parts of the sequence occupy all threads, else heads one by one.
+    const auto each_part = [&](const std::vector<TokenRange>& parts, auto call) {
+      const bool together = parts.size() >= static_cast<std::size_t>(std::max(threads, 1));
+      const std::size_t width = together ? heads_ : 1, groups = heads_ / width;
+      each_task(parts.size() * groups, threads, [&](std::size_t task) {
+        call(task / groups, parts[task / groups], task % groups * width, width);
+      });
+    };
     const std::vector<TokenRange> parts = parts_of(rows, valid_count, stretch);
-    const std::size_t components = features_of(0).components();
-    std::vector<KeySums> sums;
-    std::vector<std::unique_ptr<KeyTotals>> totals(heads_ * parts.size());
-    for (std::size_t task = 0; task < totals.size(); ++task) sums.emplace_back(components, columns);
-    each_task(totals.size(), threads, [&](std::size_t task) {
-      const std::size_t h = task / parts.size();
+    const std::size_t components = features.front().components();
+    std::vector<HeadSums> sums;  // (part, head)
+    for (std::size_t k = 0; k < parts.size() * heads_; ++k) sums.push_back({KeySums(components, columns)});
+    each_part(parts, [&](std::size_t part, TokenRange range, std::size_t head, std::size_t width) {
       Floats scratch(simd::block * components);
-      if (!sum_keys(*kernels_, features_of(h), rows, h, d, parts[task % parts.size()], sums[task],
-                    totals[task], scratch.data()))
-        narrow[h] = true;
+      sum_keys(*kernels_, std::span(features).subspan(head, width), rows, head, d, range,
+               std::span(sums).subspan(part * heads_ + head, width), scratch.data());
     });
+    std::vector<simd::Sums> settled;
     for (std::size_t h = 0; h < heads_; ++h) {
-      if (narrow[h]) continue;
-      const std::size_t first = h * parts.size();
-      if (parts.size() > 1 || totals[first]) {
-        KeyTotals all(sums[first]);
+      HeadSums& head = sums[h];
+      for (std::size_t part = 1; part < parts.size(); ++part)
+        head.is_narrow = head.is_narrow || sums[part * heads_ + h].is_narrow;
+      if (!head.is_narrow && (parts.size() > 1 || head.totals)) {
+        KeyTotals all(head.sums);
         for (std::size_t part = 0; part < parts.size(); ++part) {
-          if (totals[first + part]) {
-            all.add(*totals[first + part], columns);
+          const HeadSums& one = sums[part * heads_ + h];
+          if (one.totals) {
+            all.add(*one.totals, columns);
           } else {
-            all.add(sums[first + part]);
+            all.add(one.sums);
           }
         }
-        all.store(sums[first]);
+        all.store(head.sums);
       }
-      if (!settle(features_of(h), sums[first])) narrow[h] = true;
+      narrow[h] = head.is_narrow || !settle(features[h], head.sums);
+      settled.push_back(head.sums.view());
     }
-    const std::vector<TokenRange> query_parts = parts_of(rows, valid_count, simd::block);
-    each_task(heads_ * query_parts.size(), threads, [&](std::size_t task) {
-      const std::size_t h = task / query_parts.size();
-      if (!narrow[h] &&
-          !answer_queries(*kernels_, features_of(h), rows, h, d, query_parts[task % query_parts.size()],
-                          sums[h * parts.size()].view(), out + h * d, out_stride))
-        narrow[h] = true;
-    });
+    each_part(parts_of(rows, valid_count, simd::block),
+              [&](std::size_t, TokenRange range, std::size_t head, std::size_t width) {
+                answer_queries(*kernels_, std::span(features).subspan(head, width), rows, head, d, range,
+                               std::span(settled).subspan(head, width),
+                               std::span(narrow).subspan(head, width), out, out_stride);
+              });
   }
 
   std::vector<AttentionStatus> status(heads_, AttentionStatus::Fine);

@@ -8,6 +8,7 @@
 
 namespace {
 
+using rieszflow::attention::simd::Ahead;
 using rieszflow::attention::simd::block;
 using rieszflow::attention::simd::Features;
 using rieszflow::attention::simd::group;
@@ -107,10 +108,16 @@ RIESZFLOW_INLINE bool squares(const Rows& rows, std::size_t dimension, float mos
 
 /// Scores of a block to scratch: (row, columns), each vector minus shift(row, column).
 template <class Start>
-RIESZFLOW_INLINE void scores(const Features& f, const Rows& rows, Start start, float* scratch) {
+RIESZFLOW_INLINE void scores(const Features& f, const Rows& rows, Start start, float* scratch, Ahead* ahead) {
   const std::size_t stride = f.components();
   product(rows.count, f.dimension, f.columns, {rows.data, rows.stride, 1}, f.omega, f.columns, start,
-          [=](std::size_t t, std::size_t r, Vec sum) { store(scratch + t * stride + r, sum); });
+          [=](std::size_t t, std::size_t r, Vec sum) {
+            store(scratch + t * stride + r, sum);
+            if (r == 0) {
+              ahead[0].step();
+              ahead[1].step();
+            }
+          });
 }
 
 constexpr auto nothing = [](std::size_t, std::size_t) { return Vec{}; };
@@ -155,19 +162,20 @@ RIESZFLOW_INLINE void softplus(const Features& f, std::size_t rows, float* scrat
   }
 }
 
-bool absorb(const Features& f, const Rows& keys, const Rows& values, const Sums& sums, float* scratch) {
+bool absorb(const Features& f, const Rows& keys, const Rows& values, const Sums& sums, float* scratch,
+            Ahead* ahead) {
   alignas(64) float square[block];
   if (!squares(keys, f.dimension, f.largest_square, square)) return false;
   const std::size_t components = f.components(), rows = keys.count;
   switch (f.map) {
     case Map::Exponential: {
       if (f.square_scale == 0.0F) {
-        scores(f, keys, nothing, scratch);
+        scores(f, keys, nothing, scratch, ahead);
       } else {
         for (std::size_t t = 0; t < rows; ++t) square[t] *= -f.square_scale;
         const float* const start = square;
         scores(
-            f, keys, [=](std::size_t t, std::size_t) { return broadcast(start[t]); }, scratch);
+            f, keys, [=](std::size_t t, std::size_t) { return broadcast(start[t]); }, scratch, ahead);
       }
       for (std::size_t r = 0; r < components; r += lanes) {
         Vec most = load(scratch + r);
@@ -198,11 +206,11 @@ bool absorb(const Features& f, const Rows& keys, const Rows& values, const Sums&
       break;
     }
     case Map::Softplus:
-      scores(f, keys, nothing, scratch);
+      scores(f, keys, nothing, scratch, ahead);
       softplus(f, rows, scratch);
       break;
     case Map::SoftmaxPair:
-      scores(f, keys, nothing, scratch);
+      scores(f, keys, nothing, scratch, ahead);
       softmax_pairs(f, rows, scratch);
       break;
   }
@@ -224,7 +232,7 @@ bool absorb(const Features& f, const Rows& keys, const Rows& values, const Sums&
 }
 
 bool answer(const Features& f, const Sums& sums, const Rows& queries, float* scratch, float* out,
-            std::size_t out_stride) {
+            std::size_t out_stride, Ahead* ahead) {
   alignas(64) float square[block], inverse[block];
   if (!squares(queries, f.dimension, f.largest_square, square)) return false;
   const std::size_t components = f.components(), rows = queries.count;
@@ -233,7 +241,7 @@ bool answer(const Features& f, const Sums& sums, const Rows& queries, float* scr
     case Map::Exponential: {  // -|x|^2 is a factor of the whole row and cancels
       const float* const shift = sums.shift;
       scores(
-          f, queries, [=](std::size_t, std::size_t r) { return load(shift + r); }, scratch);
+          f, queries, [=](std::size_t, std::size_t r) { return load(shift + r); }, scratch, ahead);
       for (std::size_t t = 0; t < rows; ++t) {
         float* const row = scratch + t * components;
         Vec most = load(row);
@@ -253,7 +261,7 @@ bool answer(const Features& f, const Sums& sums, const Rows& queries, float* scr
     }
     case Map::Softplus:
     case Map::SoftmaxPair:
-      scores(f, queries, nothing, scratch);
+      scores(f, queries, nothing, scratch, ahead);
       f.map == Map::Softplus ? softplus(f, rows, scratch) : softmax_pairs(f, rows, scratch);
       for (std::size_t t = 0; t < rows; ++t) {
         const float* const row = scratch + t * components;

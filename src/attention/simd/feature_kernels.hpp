@@ -48,16 +48,38 @@ struct Rows {
   std::size_t count = 0;  ///< at most `block`
 };
 
+/// A walk through memory that will be needed soon, a few cache lines at a time between other work.
+struct Ahead {
+  const float* row = nullptr;
+  std::size_t stride = 0;  ///< floats from one row to the next
+  std::size_t width = 0;   ///< floats of a row that will be needed
+  std::size_t rows = 0;    ///< left
+  std::size_t lines_at_once = 1;
+  std::size_t column = 0;
+
+  void step() {
+    for (std::size_t k = 0; k < lines_at_once && rows > 0; ++k) {
+      __builtin_prefetch(row + column, 0, 2);
+      column += group;
+      if (column < width) continue;
+      column = 0;
+      row += stride;
+      --rows;
+    }
+  }
+};
+
 struct Kernels {
   /// Adds the keys and values of a block; values.data must be readable to value_columns. scratch: block *
-  /// components. False, and nothing added, if a key has |k|^2 > largest_square (or is no number).
+  /// components. ahead: two walks, which take a step with each row. False, and nothing added, if a key has
+  /// |k|^2 > largest_square (or is no number).
   bool (*absorb)(const Features& features, const Rows& keys, const Rows& values, const Sums& sums,
-                 float* scratch);
+                 float* scratch, Ahead* ahead);
   /// out(i, :) = sum_r phi_r(q_i) weighted(r, :) / sum_r phi_r(q_i) weights(r), shifts included; out: (row,
   /// value_columns). False if a query has |q|^2 > largest_square, a result is no finite number, or a
   /// denominator has fallen below 1e-30.
   bool (*answer)(const Features& features, const Sums& sums, const Rows& queries, float* scratch, float* out,
-                 std::size_t out_stride);
+                 std::size_t out_stride, Ahead* ahead);
   const char* level;
 };
 
