@@ -19,10 +19,11 @@ attention::Logits logits(const TextModel& model, const TokenSet& tokens, int thr
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return length(a) < length(b); });
   attention::Logits out{.values = std::vector<double>(rows * classes)};
+  const attention::Encoder encoder(model.weights);
   constexpr std::size_t block = 256;
   for (std::size_t first = 0; first < rows; first += block) {
     const auto chosen = std::span(order).subspan(first, std::min(block, rows - first));
-    const attention::Logits part = attention::logits(model.weights, batch(tokens, chosen), threads);
+    const attention::Logits part = encoder.logits(batch(tokens, chosen), threads);
     out.status = std::max(out.status, part.status);
     for (std::size_t k = 0; k < chosen.size(); ++k)
       std::copy_n(part.values.begin() + static_cast<std::ptrdiff_t>(k * classes), classes,

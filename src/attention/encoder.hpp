@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -80,8 +81,25 @@ struct Logits {
   AttentionStatus status = AttentionStatus::Fine;
 };
 
-/// Logits of each sequence or pair. They do not depend, bit for bit, on what else is in the batch, on the
-/// length that it is padded to, or on the number of threads.
+/// An encoder ready to evaluate: matrices packed for the processor, float32 with our own kernels.
+class Encoder {
+ public:
+  /// Copies what it needs of the weights, which must have the arrays that weight_arrays names.
+  explicit Encoder(const EncoderWeights& weights);
+  ~Encoder();
+  Encoder(Encoder&&) noexcept;
+  Encoder& operator=(Encoder&&) noexcept;
+
+  /// Logits of each sequence or pair. They do not depend, bit for bit, on what else is in the batch, on the
+  /// length that it is padded to, or on the number of threads, over which sequences are spread.
+  Logits logits(const TokenBatch& batch, int threads = 1) const;
+
+ private:
+  struct Packed;
+  std::unique_ptr<const Packed> packed_;
+};
+
+/// The same of an encoder made for this one call.
 Logits logits(const EncoderWeights& weights, const TokenBatch& batch, int threads = 1);
 
 }  // namespace rieszflow::attention

@@ -1,7 +1,8 @@
 #pragma once
 #include <cstddef>
 
-/// The inner loops of attention in float32, compiled once per processor level and chosen at run time.
+/// The inner loops of attention and of the encoder around it in float32, compiled once per processor level
+/// and chosen at run time.
 ///
 /// All exponents are base 2: a score is s_r = log2(e) d^(-1/4) <omega_r, row>, and log2(e) is inside `omega`.
 namespace rieszflow::attention::simd {
@@ -80,6 +81,18 @@ struct Kernels {
   /// denominator has fallen below 1e-30.
   bool (*answer)(const Features& features, const Sums& sums, const Rows& queries, float* scratch, float* out,
                  std::size_t out_stride, Ahead* ahead);
+
+  /// out(t, c) = bias(c) + sum_i x(t, i) weight(i, c), added to what `out` holds if `adds`; `columns` in
+  /// whole groups, weight: (inputs, columns).
+  void (*affine)(std::size_t rows, std::size_t inputs, std::size_t columns, const float* x,
+                 std::size_t x_stride, const float* weight, const float* bias, bool adds, float* out,
+                 std::size_t out_stride);
+  /// (x - mean) / sqrt(variance + 1e-5) gain + bias of each row of `columns` numbers, rows `stride` apart in
+  /// both arrays.
+  void (*layer_norm)(std::size_t rows, std::size_t columns, const float* x, std::size_t stride,
+                     const float* gain, const float* bias, float* out);
+  /// s (1 + erf(s / sqrt 2)) / 2 in place.
+  void (*gelu)(std::size_t count, float* values);
   const char* level;
 };
 
