@@ -25,7 +25,8 @@ constexpr double least_weight = 1e-20;  // of a feature without a shift
 class Floats {
  public:
   explicit Floats(std::size_t size)
-      : data_(static_cast<float*>(std::aligned_alloc(64, (size * sizeof(float) + 63) / 64 * 64))),
+      : data_(static_cast<float*>(
+            std::aligned_alloc(64, std::max((size * sizeof(float) + 63) / 64, std::size_t{1}) * 64))),
         size_(size) {
     if (data_ == nullptr) throw std::bad_alloc();
   }
@@ -366,11 +367,7 @@ class CarefulHead {
         out_stride_(out_stride) {}
 
   AttentionStatus evaluate() {
-    if (kind_ == AttentionKind::Uniform) {
-      Accumulator mean(d_);
-      each_valid([&](std::size_t t) { mean.add(0.0, row(rows_.values, t, 1.0)); });
-      each_valid([&](std::size_t t) { write(t, mean); });
-    } else if (kind_ == AttentionKind::Softmax) {
+    if (kind_ == AttentionKind::Softmax) {
       each_valid([&](std::size_t i) {
         const std::vector<double> query = row(rows_.queries, i, scale_);
         Accumulator sum(d_);
@@ -458,6 +455,25 @@ class CarefulHead {
   AttentionStatus status_ = AttentionStatus::Fine;
 };
 
+/// The mean of the values of one head for every token.
+AttentionStatus uniform_head(const TokenRows& rows, std::size_t head, std::size_t dimension,
+                             std::size_t valid_count, float* out, std::size_t out_stride) {
+  const auto is_valid = [&](std::size_t t) { return rows.valid.empty() || rows.valid[t] != 0; };
+  std::vector<double> mean(dimension, 0.0);
+  for (std::size_t t = 0; t < rows.length; ++t)
+    for (std::size_t c = 0; c < dimension && is_valid(t); ++c)
+      mean[c] += static_cast<double>(rows.values[t * rows.token_stride + head * dimension + c]);
+  AttentionStatus status = AttentionStatus::Fine;
+  for (double& value : mean) {
+    value /= static_cast<double>(valid_count);
+    if (!std::isfinite(value)) status = AttentionStatus::NotFinite;
+  }
+  if (status != AttentionStatus::Fine) std::fill(mean.begin(), mean.end(), 0.0);
+  for (std::size_t t = 0; t < rows.length; ++t)
+    if (is_valid(t)) std::copy(mean.begin(), mean.end(), out + t * out_stride + head * dimension);
+  return status;
+}
+
 const simd::Kernels* kernels_of(std::string_view level) {
   if (level.empty()) return &simd::kernels();
   const simd::Kernels* levels[8] = {};
@@ -539,10 +555,12 @@ AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::si
                                               : 0.0F,
                           .largest_square = largest_squares_[h]};
   };
+  std::vector<AttentionStatus> status(heads_, AttentionStatus::Fine);
   std::vector<std::atomic<bool>> narrow(heads_);  // heads that float32 is too narrow for
 
   if (kind_ == AttentionKind::Uniform) {
-    for (auto& head : narrow) head = true;
+    each_task(heads_, threads,
+              [&](std::size_t h) { status[h] = uniform_head(rows, h, d, valid_count, out, out_stride); });
   } else if (kind_ == AttentionKind::Softmax) {
     const std::vector<TokenRange> parts = parts_of(rows, valid_count, simd::block);
     const TokenRange all{parts.front().begin, valid_count};
@@ -600,7 +618,6 @@ AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::si
               });
   }
 
-  std::vector<AttentionStatus> status(heads_, AttentionStatus::Fine);
   each_task(heads_, threads, [&](std::size_t h) {
     if (!narrow[h]) return;
     const std::size_t per_head = feature_count_ * d;
