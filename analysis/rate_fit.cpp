@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/special_functions/gamma.hpp>
+#include <boost/math/tools/minima.hpp>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -154,6 +155,83 @@ RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options) {
   // Going to the limit x moves by direction: |slope| falls when slope and its change have opposite signs.
   const bool flattens = change * direction * result.exponent.value < 0.0;
   (flattens ? result.plateau : result.pre_asymptotic) = true;
+  return result;
+}
+
+double CorrectedRateFit::chi_squared_probability() const {
+  if (degrees_of_freedom == 0) return 1.0;
+  return boost::math::gamma_q(0.5 * static_cast<double>(degrees_of_freedom), 0.5 * chi_squared);
+}
+
+CorrectedRateFit fit_corrected_rate(std::span<const RatePoint> points, std::span<const double> corrections,
+                                    RateFitOptions options) {
+  expects(points.size() >= corrections.size() + 2, "two points more than corrections");
+  const auto count = static_cast<Eigen::Index>(points.size());
+  const auto terms = static_cast<Eigen::Index>(corrections.size()) + 1;
+  Eigen::VectorXd y(count), errors(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const RatePoint& point = points[static_cast<std::size_t>(i)];
+    expects(point.error.standard_error > 0.0, "every point has a standard error");
+    y(i) = point.error.value;
+    errors(i) = point.error.standard_error;
+  }
+  const Eigen::VectorXd weights = errors.cwiseAbs2().cwiseInverse();
+  const RateFit start = fit_rate(points, {.bootstrap_samples = 1});
+  const double pivot = std::exp(start.pivot);  // amplitudes of terms that are alike there
+  const auto amplitudes = [&](const Eigen::VectorXd& values, double exponent) {
+    Eigen::MatrixXd design(count, terms);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const double scale = points[static_cast<std::size_t>(i)].scale / pivot;
+      for (Eigen::Index k = 0; k < terms; ++k)
+        design(i, k) =
+            std::pow(scale, exponent + (k == 0 ? 0.0 : corrections[static_cast<std::size_t>(k - 1)]));
+    }
+    return least_squares(design, values, weights);
+  };
+  // Grid of exponents first: chi^2 may have a second minimum where the corrections take the leading part.
+  const auto best_exponent = [&](const Eigen::VectorXd& values, double middle, double half, int intervals) {
+    double best = middle, lowest = std::numeric_limits<double>::infinity();
+    for (int i = 0; i <= intervals; ++i) {
+      const double exponent = middle + half * (2.0 * i / intervals - 1.0);
+      const double chi_squared = amplitudes(values, exponent).chi_squared;
+      if (chi_squared < lowest) lowest = chi_squared, best = exponent;
+    }
+    const double step = 2.0 * half / intervals;
+    return boost::math::tools::brent_find_minima(
+               [&](double exponent) { return amplitudes(values, exponent).chi_squared; }, best - step,
+               best + step, 26)
+        .first;
+  };
+  constexpr double reach = 1.0;
+  constexpr int coarse = 40;
+  CorrectedRateFit result;
+  const double exponent = best_exponent(y, start.exponent.value, reach, coarse);
+  const LeastSquares fit = amplitudes(y, exponent);
+  for (Eigen::Index k = 0; k < terms; ++k) {
+    const double power = exponent + (k == 0 ? 0.0 : corrections[static_cast<std::size_t>(k - 1)]);
+    result.amplitudes.push_back(fit.coefficients(k) * std::pow(pivot, -power));
+  }
+  result.chi_squared = fit.chi_squared;
+  result.degrees_of_freedom = points.size() - corrections.size() - 2;
+
+  const NoiseStream noise(options.seed, NoisePurpose::Bootstrap);
+  std::vector<double> exponents, work;
+  Eigen::VectorXd moved(count);
+  for (std::size_t draw = 0; draw < options.bootstrap_samples; ++draw) {
+    for (Eigen::Index i = 0; i < count; ++i)
+      moved(i) = y(i) + errors(i) * student_variate(noise, draw, static_cast<std::uint64_t>(i),
+                                                    points[static_cast<std::size_t>(i)].error.samples, work);
+    exponents.push_back(best_exponent(moved, exponent, reach, coarse));
+  }
+  expects(!exponents.empty(), "an interval needs bootstrap samples");
+  std::sort(exponents.begin(), exponents.end());
+  const auto at = [&](double probability) {
+    return exponents[static_cast<std::size_t>(probability * static_cast<double>(exponents.size() - 1) + 0.5)];
+  };
+  result.low = at(0.025);
+  result.high = at(0.975);
+  // From the middle 68 %: draws that run to the end of the search do not decide about it.
+  result.exponent = {exponent, 0.5 * (at(0.8413) - at(0.1587)), points.size()};
   return result;
 }
 

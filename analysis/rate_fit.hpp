@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analysis/estimate.hpp"
 
@@ -53,6 +54,28 @@ struct RateFit {
 /// interval. `plateau` and `pre_asymptotic` come from a quadratic term: |z| > 2.5 and a change of slope above
 /// 0.2 between the ends. At least two points with different scales and positive errors.
 RateFit fit_rate(std::span<const RatePoint> points, RateFitOptions options = {});
+
+/// error = sum_k amplitudes_k scale^(exponent + corrections_k), corrections_0 = 0.
+struct CorrectedRateFit {
+  Estimate exponent;  ///< samples: number of points
+  double low = 0.0;   ///< 95 % interval of the exponent
+  double high = 0.0;
+  std::vector<double> amplitudes;  ///< (term)
+  double chi_squared = 0.0;
+  std::size_t degrees_of_freedom = 0;
+
+  /// Probability that chi_squared is at least this large if the form holds; 1 without degrees of freedom.
+  double chi_squared_probability() const;
+};
+
+/// The leading exponent where the exponents of the next terms are known relative to it (`corrections`: 1/2
+/// where errors are a power series in the root of the scale): on few scales a pure power law has an exponent
+/// between the first two. Weighted least squares of the errors themselves; for each exponent the amplitudes
+/// are linear, the exponent is sought within one of that of `fit_rate`. Interval and standard error: the
+/// parametric bootstrap of `fit_rate`. At least two points more than corrections, all with standard errors.
+/// Source of the separation: G. Golub, V. Pereyra, SIAM J. Numer. Anal. 10 (1973) 413-432.
+CorrectedRateFit fit_corrected_rate(std::span<const RatePoint> points, std::span<const double> corrections,
+                                    RateFitOptions options = {});
 
 /// Value at x = 0 of the straight line through (x, y), weights 1 / standard error^2: what a first-order
 /// expansion says about its limit. Two different x at least; all standard errors positive.

@@ -55,8 +55,9 @@ struct Fluctuations {
   Sampling sampling;
   std::vector<std::size_t> counts;
   std::vector<std::size_t> cells;
-  std::shared_ptr<const ExpressionFunction> function;  ///< f
-  std::optional<double> exact;                         ///< limit in closed form
+  std::shared_ptr<const ExpressionFunction> function;           ///< f
+  std::optional<double> exact;                                  ///< limit of N Var(f) in closed form
+  std::shared_ptr<const ExpressionFunction> second_function{};  ///< g; may be null
 };
 sweep::Study study(const Fluctuations& question);
 

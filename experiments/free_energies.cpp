@@ -67,6 +67,17 @@ double expected_exponent(const Model& model) {
   return exponent;
 }
 
+/// True where W is not square integrable: then the excess falls like N^-(d/s - 1) and there is no c0.
+bool is_anomalous(const Model& model) { return expected_exponent(model) > -1.0; }
+
+/// The n-particle terms of Mayer's expansion of the excess fall like N^-(n-1)(d/s-1), from the pairs on: the
+/// exponents of triples and quadruples relative to that of pairs.
+std::vector<double> corrections(const Model& model) {
+  if (!is_anomalous(model)) return {-1.0};
+  const double pair = expected_exponent(model);
+  return {pair, 2.0 * pair};
+}
+
 std::string curve_name(double beta) { return fmt::format("free_energy_beta_{:g}", beta); }
 
 std::vector<Json> partition_rows(const PartitionQuestion& question, double beta, std::size_t count,
@@ -111,11 +122,12 @@ void conclude_partition(const PartitionQuestion& question, const std::vector<Jso
         points.push_back(
             {n, {-n * value, n * number_at(row, "standard_error"), question.options.replicates}});
     }
-    const Limit theory = limit_of(question, beta, true);
+    const bool regular = !is_anomalous(question.model);
+    const Limit theory = limit_of(question, beta, regular);
     Json entry{{"inverse_temperature", beta},
                {"limit_theory", number(theory.limit)},
                {"correction_theory", number(theory.correction)}};
-    if (points.size() >= 3) {
+    if (regular && points.size() >= 3) {
       const TailFit fit = fit_tail(points, {.log_coefficient = 0.0});
       entry["limit"] = fit.rate.value;
       entry["limit_error"] = number(fit.rate.standard_error);
@@ -125,6 +137,47 @@ void conclude_partition(const PartitionQuestion& question, const std::vector<Jso
     limits.push_back(std::move(entry));
   }
   summary["limits"] = std::move(limits);
+}
+
+/// The exponent of an excess that is not of order 1/N.
+void judge_exponents(const PartitionQuestion& question, const std::vector<Json>& rows, Json& summary,
+                     sweep::Conclusion& conclusion) {
+  if (question.cells.empty() || !is_anomalous(question.model)) return;
+  const double expected = expected_exponent(question.model);
+  const std::vector<double> relative = corrections(question.model);
+  Json exponents = Json::array();
+  for (const double beta : question.inverse_temperatures) {
+    std::vector<RatePoint> points;
+    for (const Json& row : rows) {
+      const double excess = number_at(row, "error"), error = number_at(row, "standard_error");
+      if (row.at("inverse_temperature") == beta && excess > 0.0 && error > 0.0)
+        points.push_back({number_at(row, "count"), {excess, error, question.options.replicates}});
+    }
+    if (points.size() < relative.size() + 3) continue;
+    const CorrectedRateFit fit = fit_corrected_rate(points, relative);
+    const double from_one = z_score(fit.exponent, -1.0);
+    Verdict verdict = rieszflow::verdict(
+        fmt::format("exponent near {:.4g} and not -1 (beta = {:g}, {:.0f} standard errors from -1)", expected,
+                    beta, from_one),
+        fmt::format(
+            "the excess (1/N) log Z_N + beta min F falls with an exponent near -(d/s - 1) = {:.4g} and "
+            "not -1: W is not square integrable",
+            expected),
+        fit.exponent, expected, 4.0 * fit.exponent.standard_error,
+        "theory.md section 3, item 2; Mayer's pair term");
+    verdict.passed = verdict.passed && from_one > 5.0;
+    exponents.push_back({{"inverse_temperature", beta},
+                         {"statement", verdict.claim},
+                         {"exponent", fit.exponent.value},
+                         {"standard_error", number(fit.exponent.standard_error)},
+                         {"expected", expected},
+                         {"z", number(z_score(fit.exponent, expected))},
+                         {"z_against_minus_one", number(from_one)},
+                         {"chi_squared", fit.chi_squared},
+                         {"degrees_of_freedom", fit.degrees_of_freedom}});
+    conclusion.verdicts.push_back(std::move(verdict));
+  }
+  summary["exponents"] = std::move(exponents);
 }
 
 rare_event::SmoothStatistic statistic_of(const PathQuestion& question) {
@@ -206,11 +259,14 @@ sweep::Study study(const PartitionQuestion& question) {
          .description = fmt::format("(1/N) log Z_N + β min F, β = {:g}", beta),
          .scale_label = "N",
          .expected = question.cells.empty() ? not_a_number : expected_exponent(question.model),
-         .reference = "theory.md section 3, items 2 and 3"});
+         .reference = "theory.md section 3, items 2 and 3",
+         .corrections = corrections(question.model)});
   }
   study.conclude = [question](std::vector<Json>& rows, Json& summary) {
     conclude_partition(question, rows, summary);
-    return sweep::Conclusion{};
+    sweep::Conclusion conclusion;
+    judge_exponents(question, rows, summary, conclusion);
+    return conclusion;
   };
   return study;
 }

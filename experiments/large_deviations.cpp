@@ -15,6 +15,7 @@
 #include "analysis/rate_fit.hpp"
 #include "core/expects.hpp"
 #include "domain/grid.hpp"
+#include "experiments/exact_tails.hpp"
 #include "experiments/report_page.hpp"
 #include "experiments/sweep.hpp"
 #include "io/files.hpp"
@@ -483,7 +484,39 @@ Json fit_across_temperatures(const Question& question, const Json& rows, std::si
   return json;
 }
 
+/// What is known exactly about each row, beside it.
+void add_exact_values(const Question& question, Json& rows) {
+  for (Json& row : rows) {
+    const auto exact =
+        exact_log_probability(question, row.at("count"), row.at("inverse_temperature"), row.at("level"));
+    if (!exact || !row.at("log_probability").is_number()) continue;
+    const double difference = row.at("log_probability").get<double>() - *exact;
+    row["exact_log_probability"] = *exact;
+    row["ratio_to_exact"] = std::exp(difference);
+    row["z_exact"] = number(difference / number_at(row, "standard_error"));
+  }
+}
+
+/// Largest deviations from the exact values over the rows of one fit; null where there are none.
+Json agreement_with_exact(const Json& rows, double beta, double level) {
+  double ratio = 0.0, z = 0.0;
+  std::size_t count = 0;
+  for (const Json& row : rows) {
+    if (row.at("inverse_temperature") != beta || row.at("level") != level || !row.contains("z_exact"))
+      continue;
+    ratio = std::max(ratio, std::abs(row.at("ratio_to_exact").get<double>() - 1.0));
+    z = std::max(z, std::abs(number_at(row, "z_exact")));
+    ++count;
+  }
+  if (count == 0) return nullptr;
+  return {{"rows", count},
+          {"largest_relative_error", ratio},
+          {"largest_z", z},
+          {"passed", z < 3.0 && ratio < 0.05}};
+}
+
 std::string cell(const Json& row, const char* key, const char* format = "{:.4g}") {
+  if (!row.contains(key)) return "-";
   const Json& value = row.at(key);
   if (value.is_number()) return report::with_minus(fmt::format(fmt::runtime(format), value.get<double>()));
   return value.is_string() ? report::escaped(value.get<std::string>()) : "-";
@@ -528,13 +561,14 @@ void write_report(const Question& question, const Setting& setting, const Json& 
   }
   std::vector<std::vector<std::string>> lines;
   for (const Json& row : rows) {
-    lines.push_back({cell(row, "count"), cell(row, "inverse_temperature"), cell(row, "level"),
-                     cell(row, "method"), cell(row, "log_probability", "{:.4f}"),
-                     cell(row, "standard_error", "{:.4f}"), cell(row, "rate", "{:.5f}"),
-                     cell(row, "rate_theory", "{:.5f}"), fmt::format("{}", row.at("windows").size()),
-                     cell(row, "least_overlap", "{:.2f}"), cell(row, "autocorrelation_time", "{:.1f}"),
-                     cell(row, "acceptance", "{:.2f}"), cell(row, "effective_samples", "{:.0f}"),
-                     cell(row, "seconds", "{:.1f}"), cell(row, "status")});
+    lines.push_back(
+        {cell(row, "count"), cell(row, "inverse_temperature"), cell(row, "level"), cell(row, "method"),
+         cell(row, "log_probability", "{:.4f}"), cell(row, "standard_error", "{:.4f}"),
+         cell(row, "exact_log_probability", "{:.4f}"), cell(row, "ratio_to_exact", "{:.3f}"),
+         cell(row, "z_exact", "{:.2f}"), cell(row, "rate", "{:.5f}"), cell(row, "rate_theory", "{:.5f}"),
+         fmt::format("{}", row.at("windows").size()), cell(row, "least_overlap", "{:.2f}"),
+         cell(row, "autocorrelation_time", "{:.1f}"), cell(row, "acceptance", "{:.2f}"),
+         cell(row, "effective_samples", "{:.0f}"), cell(row, "cpu_seconds", "{:.1f}"), cell(row, "status")});
   }
   std::vector<std::vector<std::string>> verdicts;
   for (const Json& fit : fits) {
@@ -547,9 +581,10 @@ void write_report(const Question& question, const Setting& setting, const Json& 
   std::filesystem::create_directories(setting.directory / "figures");
   std::string page = report::page_start("Large deviations: " + question.name);
   page += "<p>" + report::escaped(description(question.model)) + "</p>\n";
-  page += report::table({"N", "β", "level", "method", "log P", "error", "rate", "rate, density", "windows",
-                         "overlap", "τ", "acceptance", "samples", "seconds", "status"},
-                        lines);
+  page += report::table(
+      {"N", "β", "level", "method", "log P", "error", "exact", "ratio", "z", "rate", "rate, density",
+       "windows", "overlap", "τ", "acceptance", "samples", "CPU seconds", "status"},
+      lines);
   if (!verdicts.empty())
     page += report::table({"β", "level", "I, N → ∞", "error", "I, density", "z", "verdict"}, verdicts);
   page += report::figures(sections, setting.directory / "figures");
@@ -637,11 +672,15 @@ Outcome run(const Question& question, const Setting& setting) {
     }
   }
 
+  add_exact_values(question, rows);
   Json fits = Json::array(), temperature_fits = Json::array();
   for (std::size_t b = 0; b < limits.size(); ++b) {
     for (std::size_t l = 0; l < question.levels.size(); ++l) {
       Json fit = fit_across_counts(question, rows, question.inverse_temperatures[b], l, limits[b]);
-      if (!fit.is_null()) fits.push_back(std::move(fit));
+      if (fit.is_null()) continue;
+      Json agreement = agreement_with_exact(rows, question.inverse_temperatures[b], question.levels[l]);
+      if (!agreement.is_null()) fit["exact_probabilities"] = std::move(agreement);
+      fits.push_back(std::move(fit));
     }
   }
   if (outcome.status == RunStatus::Completed) {

@@ -1,12 +1,11 @@
 #pragma once
 #include <cstdint>
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "experiments/setting.hpp"
 #include "features/feature_map.hpp"
 #include "model/model.hpp"
 #include "potentials/expression.hpp"
@@ -44,25 +43,8 @@ struct Question {
   std::vector<std::size_t> cells;  ///< (dimension); empty: no rate function (d > 3)
 };
 
-struct Progress {
-  std::size_t row = 0;  ///< rows that are done
-  std::size_t rows = 0;
-  std::string text;  ///< of the row at work
-};
-
-struct Setting {
-  std::filesystem::path directory;  ///< result folder; exists
-  std::string resolved_config;      ///< text of DIR/config.toml
-  bool resume = false;              ///< rows in DIR/rows.json are kept
-  std::function<void(const Progress&)> progress{};
-  std::function<bool()> interrupted{};
-};
-
-struct Outcome {
-  RunStatus status = RunStatus::Completed;
-  std::string message;
-  std::string summary;  ///< text of DIR/summary.json
-};
+using study::Outcome;
+using study::Setting;
 
 /// The statistic as the sampler sees it. `target`: (component) of a kernel distance, else ignored.
 rare_event::Statistic statistic_of(const StatisticChoice& choice, const std::vector<double>& target);

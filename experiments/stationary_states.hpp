@@ -1,11 +1,10 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "experiments/setting.hpp"
 #include "model/model.hpp"
 #include "solvers/stationary/branches.hpp"
 
@@ -27,24 +26,8 @@ struct Question {
   int threads = 1;
 };
 
-struct Progress {
-  std::size_t row = 0;
-  std::size_t rows = 0;
-  std::string text;
-};
-
-struct Setting {
-  std::filesystem::path directory;                  ///< result folder; exists
-  std::string resolved_config;                      ///< text of DIR/config.toml
-  std::map<std::string, std::string> provenance{};  ///< attributes of run.h5
-  std::function<void(const Progress&)> progress{};
-};
-
-struct Outcome {
-  RunStatus status = RunStatus::Completed;  ///< NotConverged: no state was found at some value
-  std::string message;
-  std::string summary;  ///< text of DIR/summary.json
-};
+using study::Outcome;  ///< NotConverged: no state was found at some value
+using study::Setting;
 
 /// Writes config.toml, summary.json (one row a state), run.h5 (the densities as snapshots 0, 1, ... in the
 /// order of the rows, their numbers as series) and the report. All at once at the end: it takes seconds.

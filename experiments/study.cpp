@@ -74,6 +74,13 @@ large_deviations::StatisticChoice statistic_of(Table& table, std::size_t dimensi
   return choice;
 }
 
+/// A number in --set that the study replaces would do nothing.
+void refuse_override(Table* table, const char* key, const char* instead) {
+  if (table != nullptr && table->overridden(key))
+    table->problem(
+        key, fmt::format("is swept by this study, which does not read it: must be given as {}", instead));
+}
+
 large_deviations::Question large_deviations_of(Document& document, Table& table, Model model,
                                                const Request& request) {
   large_deviations::Question question{.name = {},
@@ -108,9 +115,10 @@ large_deviations::Question large_deviations_of(Document& document, Table& table,
   }
   for (const std::int64_t count : table.integers("counts"))
     question.counts.push_back(static_cast<std::size_t>(count));
-  if (!table.has("inverse_temperatures")) {
+  if (table.has("inverse_temperatures"))
+    refuse_override(document.table("model"), "inverse_temperature", "study.inverse_temperatures");
+  else
     table.fill("inverse_temperatures", std::vector<double>{question.model.inverse_temperature});
-  }
   question.inverse_temperatures = table.numbers("inverse_temperatures");
   const std::string& method = table.text("method");
   for (const rare_event::Method known : {rare_event::Method::Direct, rare_event::Method::Tilt,
@@ -160,7 +168,8 @@ std::vector<std::size_t> counts_of(const Table& table) {
   return counts;
 }
 
-Sweep partition_function_of(Table& table, Model model, const std::string& name, const Request& request) {
+Sweep partition_function_of(Document& document, Table& table, Model model, const std::string& name,
+                            const Request& request) {
   const std::size_t d = dimension(model.domain);
   if (const auto sentence = rare_event::InteractionField::refusal(model)) table.problem("type", *sentence);
   if (std::holds_alternative<WholeSpace>(model.domain) && rare_event::essential_box(model).lower.empty()) {
@@ -170,7 +179,9 @@ Sweep partition_function_of(Table& table, Model model, const std::string& name, 
   }
   if (d > 3 && !model.potentials.empty())
     table.problem("type", "integrates exp(-beta V) over at most three coordinates");
-  if (!table.has("inverse_temperatures"))
+  if (table.has("inverse_temperatures"))
+    refuse_override(document.table("model"), "inverse_temperature", "study.inverse_temperatures");
+  else
     table.fill("inverse_temperatures", std::vector<double>{model.inverse_temperature});
   if (request.seed) table.fill("seed", *request.seed);
   if (!table.has("cells") && d <= 3)
@@ -273,6 +284,7 @@ void refuse(Document& document, const char* section, const char* main_key, const
 
 /// Fills a key of a side that `values` replaces anyway; a problem where it is neither given nor swept.
 void sweep_key(Table* side, const char* key, bool swept, const config::Value& value) {
+  if (swept) refuse_override(side, key, "study.values");
   if (side == nullptr || !side->good() || side->has(key)) return;
   if (swept) {
     side->fill(key, value);
@@ -323,6 +335,8 @@ Sweep convergence_of(Document& document, Table& table, const Request& request) {
   require(document, "particles", counts, type);
   require(document, "density", grid, type);
   if (grid) refuse(document, "particles", "timestep", type);
+  if (question.parameter == Parameter::InverseTemperature)
+    refuse_override(document.table("model"), "inverse_temperature", "study.values");
   question.values = swept_values(table, counts || grid, counts ? 2.0 : 1.0);
   const std::size_t d = dimension_of(document);
   if (!question.values.empty()) {
@@ -330,6 +344,7 @@ Sweep convergence_of(Document& document, Table& table, const Request& request) {
                  longest = *std::max_element(question.values.begin(), question.values.end());
     sweep_key(particles, "count", counts, static_cast<std::int64_t>(first));
     sweep_key(particles, "timestep", steps, longest);
+    if (steps && particles == nullptr) refuse_override(density, "timestep", "study.values");
     sweep_key(density, "cells", grid,
               std::vector<std::int64_t>(std::max<std::size_t>(d, 1), static_cast<std::int64_t>(first)));
   }
@@ -487,6 +502,9 @@ Sweep equilibrium_of(Document& document, Table& table, const Request& request) {
   equilibrium::Sampling sampling{.name = {}, .base = {}, .average_from = average_from(document, table)};
   std::shared_ptr<const ExpressionFunction> function;
   if (type != "identities" && d > 0) function = function_of(table, "function", d);
+  std::shared_ptr<const ExpressionFunction> second;
+  if (type == "fluctuations" && d > 0 && table.has("second_function"))
+    second = function_of(table, "second_function", d);
   std::vector<std::size_t> counts;
   std::vector<double> timesteps;
   if (type == "boundary") {
@@ -535,7 +553,7 @@ Sweep equilibrium_of(Document& document, Table& table, const Request& request) {
   if (type == "identities") return {equilibrium::study(equilibrium::Identities{sampling, counts}), plan};
   return {equilibrium::study(equilibrium::Fluctuations{
               sampling, counts, cells, function,
-              table.has("exact") ? std::optional(table.number("exact")) : std::nullopt}),
+              table.has("exact") ? std::optional(table.number("exact")) : std::nullopt, second}),
           plan};
 }
 
@@ -625,7 +643,7 @@ Assembly assemble(const Request& request) {
       question.name = assembly.name;
       assembly.question = std::move(question);
     } else if (model && type == "partition_function") {
-      assembly.question = partition_function_of(*table, std::move(*model), assembly.name, request);
+      assembly.question = partition_function_of(*document, *table, std::move(*model), assembly.name, request);
     } else if (model && type == "path_probability") {
       assembly.question = path_probability_of(*table, std::move(*model), assembly.name, request);
     } else if (model && good) {

@@ -220,8 +220,23 @@ report::CaptionedFigure figure_of(const Curve& curve, const std::vector<Json>& r
         .low = {},
         .high = {},
         .label = fmt::format("exponent {:.3f} [{:.3f}, {:.3f}]", line.exponent.value, line.low, line.high)};
+    const bool corrected = fitted.contains("amplitudes");
+    if (corrected)
+      curve_fit.label =
+          fmt::format("leading exponent {:.3f} [{:.3f}, {:.3f}]", fitted.at("exponent").get<double>(),
+                      fitted.at("low").get<double>(), fitted.at("high").get<double>());
     for (int i = 0; i <= 60; ++i) {
       const double scale = low * std::pow(high / low, i / 60.0);
+      if (corrected) {
+        const std::vector<double> amplitudes = fitted.at("amplitudes");
+        double sum = 0.0;
+        for (std::size_t k = 0; k < amplitudes.size(); ++k)
+          sum += amplitudes[k] * std::pow(scale, fitted.at("exponent").get<double>() +
+                                                     (k == 0 ? 0.0 : curve.corrections[k - 1]));
+        curve_fit.x.push_back(scale);
+        curve_fit.y.push_back(sum);
+        continue;
+      }
       const Estimate value = line.at(std::log(scale));
       const double half = std::isfinite(value.standard_error) ? 1.96 * value.standard_error : 0.0;
       curve_fit.x.push_back(scale);
@@ -317,6 +332,46 @@ std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers) {
   return seed_of(seed, words);
 }
 
+std::uint64_t seed_of(std::uint64_t seed, std::string_view name) {
+  std::vector<std::uint64_t> words;
+  for (const unsigned char letter : name) words.push_back(letter);
+  return seed_of(seed, words);
+}
+
+namespace {
+
+/// Puts the leading exponent in place of the pure power law's.
+void correct(Json& json, const Curve& curve, std::span<const RatePoint> points) {
+  const CorrectedRateFit fit = fit_corrected_rate(points, curve.corrections);
+  json["power_law"] = {{"exponent", json.at("exponent")},
+                       {"low", json.at("low")},
+                       {"high", json.at("high")},
+                       {"chi_squared", json.at("chi_squared")},
+                       {"degrees_of_freedom", json.at("degrees_of_freedom")}};
+  json["corrections"] = curve.corrections;
+  json["amplitudes"] = fit.amplitudes;
+  json["amplitude"] = fit.amplitudes.front();
+  json["exponent"] = fit.exponent.value;
+  json["standard_error"] = number(fit.exponent.standard_error);
+  json["low"] = fit.low;
+  json["high"] = fit.high;
+  json["chi_squared"] = fit.chi_squared;
+  json["degrees_of_freedom"] = fit.degrees_of_freedom;
+  json["chi_squared_per_degree"] = fit.chi_squared / static_cast<double>(fit.degrees_of_freedom);
+  json["chi_squared_probability"] = fit.chi_squared_probability();
+  json["tolerance"] = 0.0;
+  const bool doubtful = fit.chi_squared_probability() < least_probability;
+  json["warning"] =
+      doubtful ? Json(fmt::format("the leading power and its corrections do not describe the errors: chi^2 = "
+                                  "{:.3g} with {} degrees of freedom",
+                                  fit.chi_squared, fit.degrees_of_freedom))
+               : Json(nullptr);
+  if (std::isfinite(curve.expected))
+    json["passed"] = !doubtful && fit.low <= curve.expected && curve.expected <= fit.high;
+}
+
+}  // namespace
+
 Json fit(const Curve& curve, std::span<const Json> rows) {
   const std::vector<RatePoint> points = points_of(rows);
   const auto quiet = static_cast<std::size_t>(std::count_if(
@@ -378,6 +433,8 @@ Json fit(const Curve& curve, std::span<const Json> rows) {
     json["passed"] = !doubtful && line.low - curve.tolerance <= curve.expected &&
                      curve.expected <= line.high + curve.tolerance;
   }
+  if (!curve.corrections.empty() && line.weighted && points.size() >= curve.corrections.size() + 3)
+    correct(json, curve, points);
   return json;
 }
 

@@ -1,15 +1,16 @@
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/verdict.hpp"
 #include "experiments/report_figures.hpp"
+#include "experiments/setting.hpp"
 #include "solvers/observer.hpp"
 
 /// What every study with a fitted rate shares: rows that are independent units, the fits across them, summary
@@ -18,26 +19,8 @@ namespace rieszflow::sweep {
 
 using Json = nlohmann::ordered_json;
 
-struct Progress {
-  std::size_t row = 0;  ///< units that are done
-  std::size_t rows = 0;
-  std::string text;  ///< of a unit at work
-};
-
-struct Setting {
-  std::filesystem::path directory;  ///< result folder; exists
-  std::string resolved_config;      ///< text of DIR/config.toml
-  bool resume = false;              ///< units in DIR/rows.json are kept
-  int threads = 1;
-  std::function<void(const Progress&)> progress{};
-  std::function<bool()> interrupted{};
-};
-
-struct Outcome {
-  RunStatus status = RunStatus::Completed;
-  std::string message;
-  std::string summary;  ///< text of DIR/summary.json
-};
+using study::Outcome;
+using study::Setting;
 
 /// What a unit may use, and whom it asks whether to stop.
 struct Workplace {
@@ -64,6 +47,8 @@ struct Curve {
   double expected = std::numeric_limits<double>::quiet_NaN();  ///< exponent; NaN: not known
   std::string reference;                                       ///< of the expected exponent
   double tolerance = 0.05;  ///< how far the expected exponent may lie outside of the 95 % interval
+  /// Exponents of the next terms, relative to the leading one, where they are known (`fit_corrected_rate`).
+  std::vector<double> corrections{};
 };
 
 /// What a study says beyond its rates.
@@ -83,15 +68,17 @@ struct Study {
   std::function<Conclusion(std::vector<Json>& rows, Json& summary)> conclude{};
 };
 
-/// A seed of its own for a unit: FNV-1a over the bits of its numbers.
+/// A seed of its own for a unit: FNV-1a over the bits of its numbers, or over the letters of its name.
 std::uint64_t seed_of(std::uint64_t seed, std::span<const std::uint64_t> words);
 std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers);
+std::uint64_t seed_of(std::uint64_t seed, std::string_view name);
 
 /// error = C scale^exponent by weighted least squares (analysis/rate_fit.hpp) over the rows of one curve, as
 /// the `fit` object of the summary. Rows whose error is below three standard errors say nothing about a rate:
 /// they are left out and counted. `warning` says why a fit is not to be trusted: too few rows, a plateau, a
 /// rate that is not reached yet, scatter beyond the standard errors; such a fit has not passed. `passed` is
-/// null where no exponent is expected.
+/// null where no exponent is expected. With corrections, and points enough, exponent and interval are those of
+/// the leading term, without tolerance; the pure power law is `power_law`.
 Json fit(const Curve& curve, std::span<const Json> rows);
 
 /// Runs all units that DIR/rows.json does not have yet, dear ones first, `threads` of them at a time;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "experiments/report_page.hpp"
+#include "experiments/sweep.hpp"
 #include "experiments/verify_config.hpp"
 #include "experiments/verify_tools.hpp"
 #include "io/files.hpp"
@@ -18,13 +19,6 @@ namespace rieszflow::verify {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// A stream of its own for each claim: FNV-1a over its name.
-std::uint64_t seed_of(std::uint64_t seed, const std::string& name) {
-  std::uint64_t hash = 14695981039346656037ULL ^ seed;
-  for (const unsigned char letter : name) hash = (hash ^ letter) * 1099511628211ULL;
-  return hash & 0x7fffffffffffffffULL;
-}
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 double number_in(const Json& value) {
@@ -171,7 +165,8 @@ const std::vector<Chapter>& catalogue() {
   return chapters;
 }
 
-Outcome run(const Question& question, const Setting& setting) {
+Outcome run(const Question& question, const Setting& setting,
+            const std::function<void(const Verdict&)>& told) {
   io::write_text(setting.directory / "config.toml", setting.resolved_config);
   std::filesystem::create_directories(setting.directory / "figures");
   const std::filesystem::path kept = setting.directory / "rows.json";
@@ -198,8 +193,9 @@ Outcome run(const Question& question, const Setting& setting) {
     }
     if (setting.progress) setting.progress({rows.size(), selected.size(), claim.name});
     const auto begin = std::chrono::steady_clock::now();
-    const Finding finding = claim.measure(
-        {.quick = question.quick, .threads = question.threads, .seed = seed_of(question.seed, claim.name)});
+    const Finding finding = claim.measure({.quick = question.quick,
+                                           .threads = question.threads,
+                                           .seed = sweep::seed_of(question.seed, claim.name)});
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     const Verdict verdict = rieszflow::verdict(claim.name, claim.claim, finding.measured, finding.expected,
                                                finding.tolerance, claim.reference);
@@ -216,7 +212,7 @@ Outcome run(const Question& question, const Setting& setting) {
                     {"reference", claim.reference},
                     {"chapter", now.chapter->title}});
     io::write_text(kept, rows.dump(1) + "\n");
-    if (setting.verdict) setting.verdict(verdict);
+    if (told) told(verdict);
   }
   for (const Json& row : rows) ++(row.at("passed").get<bool>() ? outcome.passed : outcome.failed);
   Json summary{{"status", name(outcome.status)}, {"message", outcome.message}, {"quick", question.quick},

@@ -1,8 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "analysis/verdict.hpp"
 #include "experiments/assemble.hpp"
 #include "experiments/report_figures.hpp"
+#include "experiments/setting.hpp"
 #include "solvers/observer.hpp"
 
 /// `rieszflow verify`: every theoretical limit of theory.md section 3 as a named claim that is tried and ends
@@ -68,33 +67,17 @@ struct Assembly {
 /// An empty `request.config`: the defaults. Throws config::ConfigError.
 Assembly assemble(const Request& request);
 
-struct Progress {
-  std::size_t row = 0;  ///< claims that are done
-  std::size_t rows = 0;
-  std::string text;  ///< name of the claim at work
-};
+using study::Setting;
 
-struct Setting {
-  std::filesystem::path directory;  ///< result folder; exists
-  std::string resolved_config;
-  std::map<std::string, std::string> provenance{};
-  bool resume = false;  ///< verdicts in DIR/rows.json are kept
-  std::function<void(const Progress&)> progress{};
-  std::function<void(const Verdict&)> verdict{};  ///< called after each new one
-  std::function<bool()> interrupted{};            ///< asked between claims
-};
-
-struct Outcome {
-  RunStatus status = RunStatus::Completed;
-  std::string message;
-  std::string summary;     ///< text of DIR/summary.json
+struct Outcome : study::Outcome {
   std::size_t passed = 0;  ///< verdicts
   std::size_t failed = 0;
 };
 
 /// Tries every claim of the question, each with a random stream of its own name: verdicts do not depend on
 /// which other claims are tried or on the number of threads. DIR/rows.json is replaced as a whole after each;
-/// at the end summary.json, figures and report.html.
-Outcome run(const Question& question, const Setting& setting);
+/// at the end summary.json, figures and report.html. `told` is called after each new verdict.
+Outcome run(const Question& question, const Setting& setting,
+            const std::function<void(const Verdict&)>& told = {});
 
 }  // namespace rieszflow::verify

@@ -35,37 +35,40 @@ Proposal::Proposal(const Domain& domain, std::span<const double> samples) {
     }
     const double last = walls.upper.empty() ? sorted.back() : walls.upper[k];
     if (last > edges.back()) edges.push_back(last);
-    edges_.push_back(std::move(edges));
+    Axis axis{.edges = std::move(edges), .log_densities = {}};
+    for (std::size_t b = 0; b + 1 < axis.edges.size(); ++b)
+      axis.log_densities.push_back(
+          -std::log(static_cast<double>(axis.edges.size() - 1) * (axis.edges[b + 1] - axis.edges[b])));
+    axes_.push_back(std::move(axis));
   }
 }
 
 double Proposal::draw(std::span<const double> uniforms, std::span<double> point) const {
-  double density = 1.0;
-  for (std::size_t k = 0; k < edges_.size(); ++k) {
-    const std::vector<double>& edges = edges_[k];
-    if (edges.size() < 2) {  // one sample: its place is all that is known
+  double log_density = 0.0;
+  for (std::size_t k = 0; k < axes_.size(); ++k) {
+    const auto& [edges, log_densities] = axes_[k];
+    if (log_densities.empty()) {  // one sample: its place is all that is known
       point[k] = edges[0];
       return -std::numeric_limits<double>::infinity();
     }
-    const double bins = static_cast<double>(edges.size() - 1), place = uniforms[k] * bins;
-    const std::size_t b = std::min(static_cast<std::size_t>(place), edges.size() - 2);
-    const double width = edges[b + 1] - edges[b];
-    point[k] = edges[b] + (place - static_cast<double>(b)) * width;
-    density /= bins * width;
+    const double place = uniforms[k] * static_cast<double>(log_densities.size());
+    const std::size_t b = std::min(static_cast<std::size_t>(place), log_densities.size() - 1);
+    point[k] = edges[b] + (place - static_cast<double>(b)) * (edges[b + 1] - edges[b]);
+    log_density += log_densities[b];
   }
-  return std::log(density);
+  return log_density;
 }
 
 double Proposal::log_density(std::span<const double> point) const {
-  double density = 1.0;
-  for (std::size_t k = 0; k < edges_.size(); ++k) {
-    const std::vector<double>& edges = edges_[k];
-    if (edges.size() < 2 || !(point[k] >= edges.front() && point[k] <= edges.back()))
+  double log_density = 0.0;
+  for (std::size_t k = 0; k < axes_.size(); ++k) {
+    const auto& [edges, log_densities] = axes_[k];
+    if (log_densities.empty() || !(point[k] >= edges.front() && point[k] <= edges.back()))
       return -std::numeric_limits<double>::infinity();
-    const auto upper = std::upper_bound(edges.begin() + 1, edges.end() - 1, point[k]);
-    density /= static_cast<double>(edges.size() - 1) * (*upper - *(upper - 1));
+    const auto above = std::upper_bound(edges.begin() + 1, edges.end() - 1, point[k]);
+    log_density += log_densities[static_cast<std::size_t>(above - edges.begin() - 1)];
   }
-  return std::log(density);
+  return log_density;
 }
 
 }  // namespace rieszflow::rare_event

@@ -28,7 +28,11 @@ class Proposal {
   double log_density(std::span<const double> point) const;
 
  private:
-  std::vector<std::vector<double>> edges_;  ///< (axis) increasing
+  struct Axis {
+    std::vector<double> edges;          ///< increasing
+    std::vector<double> log_densities;  ///< (bin)
+  };
+  std::vector<Axis> axes_;
 };
 
 }  // namespace rieszflow::rare_event

@@ -25,63 +25,69 @@ struct Objective {
   Eigen::MatrixXd hessian;
 };
 
-/// Reduced energies of all samples in all windows.
+/// All samples, with the biases of all windows.
 struct Pool {
-  std::size_t window_count = 0;
-  std::vector<double> energies;  ///< (sample, window)
-  Eigen::VectorXd counts;        ///< (window)
-  std::size_t size() const { return energies.size() / window_count; }
+  std::span<const BiasedSamples> windows;
+  double particle_count = 0.0;
+  Eigen::VectorXd counts;  ///< (window)
+  std::size_t window_count() const { return windows.size(); }
+  std::size_t size() const {
+    std::size_t sum = 0;
+    for (const BiasedSamples& window : windows) sum += window.values.size();
+    return sum;
+  }
+  /// Calls f(g) for every sample in the order of the windows.
+  template <class Function>
+  void for_each(const Function& f) const {
+    for (const BiasedSamples& window : windows) {
+      for (const double g : window.values) f(g);
+    }
+  }
 };
 
 Pool pooled(std::span<const BiasedSamples> windows, double particle_count) {
-  Pool pool;
-  pool.window_count = windows.size();
-  pool.counts.resize(static_cast<Eigen::Index>(windows.size()));
-  for (std::size_t k = 0; k < windows.size(); ++k) {
+  Pool pool{windows, particle_count, Eigen::VectorXd(static_cast<Eigen::Index>(windows.size()))};
+  for (std::size_t k = 0; k < windows.size(); ++k)
     pool.counts(static_cast<Eigen::Index>(k)) = static_cast<double>(windows[k].values.size());
-    for (const double g : windows[k].values) {
-      for (const BiasedSamples& window : windows)
-        pool.energies.push_back(window.bias.energy(g, particle_count));
-    }
-  }
   return pool;
 }
 
 /// n_k W_nk of one sample, returned with log sum_k n_k exp(f_k - u_k).
-double memberships(const Pool& pool, std::size_t sample, const Eigen::VectorXd& f, std::span<double> out) {
-  const double* const energies = pool.energies.data() + sample * pool.window_count;
+double memberships(const Pool& pool, double g, const Eigen::VectorXd& f, std::span<double> out) {
   double largest = -infinity;
-  for (std::size_t k = 0; k < pool.window_count; ++k) {
-    out[k] = f(static_cast<Eigen::Index>(k)) - energies[k];
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    out[k] = f(static_cast<Eigen::Index>(k)) - pool.windows[k].bias.energy(g, pool.particle_count);
     largest = std::max(largest, out[k]);
   }
   double sum = 0.0;
-  for (std::size_t k = 0; k < pool.window_count; ++k) {
-    out[k] = pool.counts(static_cast<Eigen::Index>(k)) * std::exp(out[k] - largest);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    // Windows farther away than this are zero to round-off.
+    out[k] = out[k] < largest - 60.0 ? 0.0
+                                     : pool.counts(static_cast<Eigen::Index>(k)) * std::exp(out[k] - largest);
     sum += out[k];
   }
-  for (std::size_t k = 0; k < pool.window_count; ++k) out[k] /= sum;
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] /= sum;
   return largest + std::log(sum);
 }
 
 Objective objective(const Pool& pool, const Eigen::VectorXd& f, bool with_hessian) {
-  const auto windows = static_cast<Eigen::Index>(pool.window_count);
+  const auto windows = static_cast<Eigen::Index>(pool.window_count());
   Objective result;
   result.gradient = -pool.counts;
   if (with_hessian) result.hessian = Eigen::MatrixXd::Zero(windows, windows);
   Eigen::VectorXd membership(windows);
   CompensatedSum sum;
-  for (std::size_t n = 0; n < pool.size(); ++n) {
-    sum.add(memberships(pool, n, f, {membership.data(), pool.window_count}));
+  pool.for_each([&](double g) {
+    sum.add(memberships(pool, g, f, {membership.data(), pool.window_count()}));
     result.gradient += membership;
-    if (!with_hessian) continue;
+    if (!with_hessian) return;
     // Memberships of far windows are zero to round-off: a sample touches few of them.
     for (Eigen::Index a = 0; a < windows; ++a) {
       if (membership(a) < 1e-12) continue;
       result.hessian(a, a) += membership(a);
       for (Eigen::Index b = 0; b < windows; ++b) result.hessian(a, b) -= membership(a) * membership(b);
     }
-  }
+  });
   result.value = sum.value() - pool.counts.dot(f);
   return result;
 }
@@ -119,7 +125,8 @@ double bennett_ratio(std::span<const double> forward, std::span<const double> ba
   return 0.5 * (low + high);
 }
 
-Reweighting reweight(std::span<const BiasedSamples> windows, double particle_count) {
+Reweighting reweight(std::span<const BiasedSamples> windows, double particle_count,
+                     std::span<const double> start) {
   expects(!windows.empty(), "at least one window");
   Reweighting result;
   for (const BiasedSamples& window : windows) {
@@ -136,7 +143,8 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
   const auto count = static_cast<Eigen::Index>(windows.size());
 
   Eigen::VectorXd f = Eigen::VectorXd::Zero(count);
-  for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
+  if (!start.empty()) f = Eigen::Map<const Eigen::VectorXd>(start.data(), count);
+  for (std::size_t k = 0; start.empty() && k + 1 < windows.size(); ++k) {
     std::vector<double> forward, backward;
     const Bias &a = windows[k].bias, &b = windows[k + 1].bias;
     for (const double g : windows[k].values)
@@ -188,12 +196,13 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
   result.overlaps.assign(windows.size() > 1 ? windows.size() - 1 : 0, 0.0);
   result.log_weights.resize(pool.size());
   std::vector<double> membership(windows.size());
-  for (std::size_t n = 0; n < pool.size(); ++n) {
-    result.log_weights[n] = -memberships(pool, n, f, membership);
+  std::size_t n = 0;
+  pool.for_each([&](double g) {
+    result.log_weights[n++] = -memberships(pool, g, f, membership);
     for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
       result.overlaps[k] += membership[k] * membership[k + 1] / pool.counts(static_cast<Eigen::Index>(k));
     }
-  }
+  });
   const double normalisation = log_sum_exp(result.log_weights);
   for (double& weight : result.log_weights) weight -= normalisation;
   return result;

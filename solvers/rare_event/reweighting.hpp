@@ -42,7 +42,9 @@ struct Reweighting {
 /// logarithms. A residual above 1e-9 is refused: NotConverged, without a number (an unsafeguarded solve
 /// returns garbage without an error now and then). Sources: C. Bennett, J. Comput. Phys. 22 (1976) 245-268;
 /// M. Shirts, J. Chodera, J. Chem. Phys. 129 (2008) 124105.
-Reweighting reweight(std::span<const BiasedSamples> windows, double particle_count);
+/// `start`: (window) f to start from instead, such as that of a part of the samples.
+Reweighting reweight(std::span<const BiasedSamples> windows, double particle_count,
+                     std::span<const double> start = {});
 
 /// log of the probability, under the law of bias zero, that `inside` holds; -infinity when no sample is
 /// inside.

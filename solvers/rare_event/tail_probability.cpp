@@ -188,14 +188,17 @@ TailProbability failed(TailProbability result, RunStatus status, std::string mes
   return result;
 }
 
+constexpr std::size_t most_samples = 60'000'000;  ///< of all windows and replicates: half a gigabyte
+
 /// How many replicates there must be: none more once the standard error has reached its target. What the
 /// present ones scatter tells how many more, four times as many at most.
-std::size_t replicates_wanted(const Options& options, std::size_t done, double standard_error) {
+std::size_t replicates_wanted(const Options& options, std::size_t done, double standard_error,
+                              std::size_t most) {
   if (done == 0) return options.replicates;
   if (!(options.target_error > 0.0) || standard_error <= options.target_error) return done;
   const double factor = std::clamp(std::pow(standard_error / options.target_error, 2), 1.1, 4.0);
   const auto wanted = static_cast<std::size_t>(std::ceil(factor * static_cast<double>(done)));
-  return std::max(done, std::min(wanted, options.most_replicates));
+  return std::max(done, std::min(wanted, most));
 }
 
 /// Samples every rung and reweights: one rung at bias zero is the direct method.
@@ -207,10 +210,14 @@ TailProbability measured(TailProbability result, const Model& model, std::size_t
   };
   const double n = static_cast<double>(particle_count);
   const auto inside = [&](double g) { return event.contains(g); };
+  std::vector<BiasedSamples> pool(rungs.size());
+  std::vector<double> start(rungs.size(), 0.0);
   for (const Rung& rung : rungs)
     result.windows.push_back({.bias = rung.bias, .step = rung.step, .series = {}});
+  const std::size_t most = std::min(options.most_replicates,
+                                    most_samples / (rungs.size() * static_cast<std::size_t>(options.sweeps)));
   for (std::size_t done = 0, wanted = options.replicates; done < wanted;
-       wanted = replicates_wanted(options, done, result.standard_error)) {
+       wanted = replicates_wanted(options, done, result.standard_error, most)) {
     LadderSamples samples = sample(rungs, chain_of, observed_statistic,
                                    {.first_replicate = done,
                                     .replicates = wanted - done,
@@ -222,6 +229,8 @@ TailProbability measured(TailProbability result, const Model& model, std::size_t
     if (!samples.finite)
       return failed(std::move(result), RunStatus::NotFinite, "a chain reached an infinite energy");
     const std::vector<Reweighting> weights = reweight(samples, n, options.threads);
+    for (std::size_t k = 0; k < rungs.size() && done == 0; ++k)
+      result.windows[k].series = samples.samples[0][k].values;
     for (std::size_t r = 0; r < weights.size(); ++r) {
       if (weights[r].status != RunStatus::Completed)
         return failed(std::move(result), weights[r].status, weights[r].message);
@@ -234,15 +243,27 @@ TailProbability measured(TailProbability result, const Model& model, std::size_t
       Window& window = result.windows[k];
       window.acceptance += (samples.acceptances[k] - window.acceptance) * static_cast<double>(wanted - done) /
                            static_cast<double>(wanted);
-      if (done == 0) window.series = std::move(samples.samples[0][k].values);
+    }
+    for (std::size_t r = 0; r < weights.size(); ++r) {
+      for (std::size_t k = 0; k < rungs.size(); ++k) {
+        const BiasedSamples& own = samples.samples[r][k];
+        pool[k].bias = own.bias;
+        pool[k].values.insert(pool[k].values.end(), own.values.begin(), own.values.end());
+        start[k] += weights[r].free_energies[k];
+      }
     }
     done = wanted;
     const LogMean mean = log_mean(result.replicate_values);
-    result.log_probability = mean.value;
-    result.standard_error = mean.standard_error;
     if (!std::isfinite(mean.value))
       return failed(std::move(result), RunStatus::NotConverged, "no sample lies inside the event");
+    result.standard_error = mean.standard_error;
   }
+  // The replicates tell the error, all their samples together the value: a ratio of one replicate is biased
+  // by half of its variance, that of R replicates by 1/R of it.
+  for (double& f : start) f /= static_cast<double>(result.replicate_values.size());
+  const Reweighting all = reweight(pool, n, start);
+  if (all.status != RunStatus::Completed) return failed(std::move(result), all.status, all.message);
+  result.log_probability = log_probability(all, pool, inside);
   for (Window& window : result.windows) {
     const double count = static_cast<double>(window.series.size());
     for (const double g : window.series) window.mean += g / count;
@@ -257,7 +278,7 @@ TailProbability by_splitting(TailProbability result, const Model& model, std::si
                              const Statistic& statistic, const Event& event, const Options& options) {
   Window window;
   for (std::size_t done = 0, wanted = options.replicates; done < wanted;
-       wanted = replicates_wanted(options, done, result.standard_error)) {
+       wanted = replicates_wanted(options, done, result.standard_error, options.most_replicates)) {
     std::vector<SplittingResult> runs(wanted - done);
 #pragma omp parallel for schedule(dynamic) num_threads(options.threads)
     for (std::size_t r = 0; r < runs.size(); ++r) {

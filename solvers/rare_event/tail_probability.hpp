@@ -31,11 +31,11 @@ struct Options {
   /// Of log P. Positive: replicates are added until the standard error is no larger, from what the present
   /// ones scatter; `most_replicates` at most.
   double target_error = 0.0;
-  std::size_t most_replicates = 2048;
-  std::int64_t sweeps = 2500;  ///< per window and replicate
-  double spacing = 1.75;       ///< of neighbouring windows, in standard deviations of the statistic
-  std::size_t walkers = 1000;  ///< of Splitting, per replicate
-  int mutation_sweeps = 2;     ///< of Splitting, for each new walker
+  std::size_t most_replicates = 2048;  ///< fewer where the samples would not fit into half a gigabyte
+  std::int64_t sweeps = 2500;          ///< per window and replicate
+  double spacing = 1.75;               ///< of neighbouring windows, in standard deviations of the statistic
+  std::size_t walkers = 1000;          ///< of Splitting, per replicate
+  int mutation_sweeps = 2;             ///< of Splitting, for each new walker
   std::uint64_t seed = 0;
   int threads = 1;
   std::function<bool()> interrupted{};  ///< asked between pieces of work; may be empty
@@ -55,7 +55,7 @@ struct TailProbability {
   RunStatus status = RunStatus::Completed;
   std::string message;  ///< one sentence when the status is not Completed
   Method method = Method::Direct;
-  double log_probability = 0.0;          ///< log of the mean of the replicates' probabilities
+  double log_probability = 0.0;          ///< of all samples together
   double standard_error = 0.0;           ///< of log_probability, from the scatter of the replicates
   std::vector<double> replicate_values;  ///< (replicate) log probability
   std::vector<Window> windows;

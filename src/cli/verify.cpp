@@ -54,23 +54,22 @@ int verify(const VerifyOptions& options) {
        .provenance = provenance(),
        .resume = resumes,
        .progress =
-           [&](const verify::Progress& now) {
+           [&](const study::Progress& now) {
              console.progress(now.text, static_cast<double>(now.row), static_cast<double>(now.rows),
                               std::numeric_limits<double>::quiet_NaN());
            },
-       .verdict =
-           [&](const Verdict& verdict) {
-             console.event({{"event", "verdict"}, {"name", verdict.name}, {"passed", verdict.passed}});
-             console.say(fmt::format("{}  {:<24} {:.6g} ± {:.2g}, expected {:.6g} ± {:.2g}",
-                                     verdict.passed ? "passed" : "FAILED", verdict.name,
-                                     verdict.measured.value, verdict.measured.standard_error,
-                                     verdict.expected, verdict.tolerance));
-           },
-       .interrupted = [&] { return interruption.wished(); }});
+       .interrupted = [&] { return interruption.wished(); }},
+      [&](const Verdict& verdict) {
+        console.event({{"event", "verdict"}, {"name", verdict.name}, {"passed", verdict.passed}});
+        console.say(fmt::format("{}  {:<24} {:.6g} ± {:.2g}, expected {:.6g} ± {:.2g}",
+                                verdict.passed ? "passed" : "FAILED", verdict.name, verdict.measured.value,
+                                verdict.measured.standard_error, verdict.expected, verdict.tolerance));
+      });
   const int code = conclude(console, "verify", folder, outcome.status, outcome.message, outcome.summary,
                             outcome.failed == 0 ? done : verdict_failed);
   if (outcome.status == RunStatus::Completed)
-    console.say(fmt::format("{} claims passed, {} failed", outcome.passed, outcome.failed));
+    console.say(fmt::format("{} {} passed, {} failed", outcome.passed,
+                            outcome.passed == 1 ? "claim" : "claims", outcome.failed));
   return code;
 }
 

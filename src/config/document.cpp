@@ -45,6 +45,7 @@ std::string parent_path(const std::string& path) {
 std::string last_name(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
 std::string key_path(const std::string& table, std::string_view key) {
+  if (key.empty()) return table;
   return table.empty() ? std::string(key) : table + "." + std::string(key);
 }
 
@@ -324,6 +325,11 @@ ConfigError::ConfigError(std::vector<Problem> problems)
 bool Table::is_word(std::string_view key) const { return std::holds_alternative<std::string>(at(key)); }
 
 bool Table::has(std::string_view key) const { return values_.find(key) != values_.end(); }
+
+bool Table::overridden(std::string_view key) const {
+  const auto place = places_.find(key);
+  return place != places_.end() && place->second.override;
+}
 
 const Value& Table::at(std::string_view key) const {
   const auto found = values_.find(key);

@@ -45,6 +45,8 @@ class Table {
   const std::string& type() const { return type_; }  ///< chosen variant; empty without variants
   bool good() const { return good_; }                ///< no problem so far
   bool has(std::string_view key) const;
+  /// True when the key was given by an override.
+  bool overridden(std::string_view key) const;
   /// True when the key, a number or a word, holds the word.
   bool is_word(std::string_view key) const;
 

@@ -141,6 +141,27 @@ TEST(FitTail, OfTheScalingLawHasNoLogarithm) {
   EXPECT_THROW(fit_tail(std::span(points).first(2)), PreconditionViolation);
 }
 
+TEST(CorrectedRate, FindsTheLeadingExponentBehindItsCorrections) {
+  // 0.5 h^(1/2) (1 + 0.4 h^(1/2) - 0.2 h): a pure power has an exponent of 0.53 on these scales.
+  std::vector<RatePoint> points;
+  for (double h = 0.08; h > 0.002; h *= 0.5)
+    points.push_back(
+        {h, {0.5 * std::sqrt(h) * (1.0 + 0.4 * std::sqrt(h) - 0.2 * h), 0.002 * std::sqrt(h), 100}});
+  const RateFit pure = fit_rate(points);
+  EXPECT_GT(pure.low, 0.5);
+  const CorrectedRateFit one = fit_corrected_rate(points, std::vector{0.5});
+  EXPECT_LT(one.low, 0.5);
+  EXPECT_GT(one.high, 0.5);
+  EXPECT_NEAR(one.exponent.value, 0.5, 0.01);
+  const CorrectedRateFit two = fit_corrected_rate(points, std::vector{0.5, 1.0});
+  EXPECT_NEAR(two.exponent.value, 0.5, 1e-4);
+  EXPECT_NEAR(two.amplitudes[0], 0.5, 1e-3);
+  EXPECT_NEAR(two.amplitudes[1], 0.2, 1e-2);
+  EXPECT_LT(two.chi_squared, 1e-6);
+  EXPECT_EQ(two.degrees_of_freedom, points.size() - 4);
+  EXPECT_GT(two.high - two.low, one.high - one.low);
+}
+
 TEST(Verdict, PassesWithinItsToleranceOnly) {
   EXPECT_TRUE(verdict("a", "b", {1.1, 0.1, 4}, 1.0, 0.11, "c").passed);
   EXPECT_FALSE(verdict("a", "b", {1.2, 0.1, 4}, 1.0, 0.11, "c").passed);

@@ -305,14 +305,21 @@ TEST(Fluctuations, OfTheLogGasAreSelbergs) {
   const Scratch folder;
   const std::string text =
       changed(changed(log_gas, "type = \"identities\"\nvalues = [10]",
-                      "type = \"fluctuations\"\nvalues = [5, 20]\nfunction = \"x\"\nexact = 0.15"),
+                      "type = \"fluctuations\"\nvalues = [5, 20]\nfunction = \"x\"\nexact = 0.15\n"
+                      "second_function = \"2*x\""),
               "end = 8.0", "end = 20.0");
   const Json summary = summary_of(assembled(folder, text), folder.path() / "out", 2);
   for (const Json& row : summary.at("rows")) {
-    EXPECT_NEAR(row.at("scaled_variance").get<double>(),
-                exact::log_gas_on_interval_mean_variance(row.at("value"), 2.0),
+    // g = 2 f: their covariance is twice, its own variance four times that of f.
+    const double factor = row.at("quantity") == "variance"     ? 1.0
+                          : row.at("quantity") == "covariance" ? 2.0
+                                                               : 4.0;
+    EXPECT_NEAR(row.at("scaled_covariance").get<double>(),
+                factor * exact::log_gas_on_interval_mean_variance(row.at("value"), 2.0),
                 4.0 * row.at("standard_error").get<double>());
+    EXPECT_NEAR(row.at("limit").get<double>(), factor * 0.15, factor * 2e-4);
   }
+  EXPECT_EQ(summary.at("rows").size(), 6U);
   EXPECT_NEAR(summary.at("limit").get<double>(), 0.15, 2e-4);
   for (const Json& verdict : summary.at("verdicts"))
     EXPECT_TRUE(verdict.at("passed").get<bool>()) << verdict.dump();
@@ -385,6 +392,7 @@ TEST(Study, RefusesWhatItCannotAnswer) {
   };
   refused({"study.values=[10, 10]"}, "different");
   refused({"study.values=[10.5, 20]"}, "whole numbers");
+  refused({"particles.count=50"}, "--set: particles.count is swept by this study");
   refused({"study.values=[10]"}, "study.values");
   refused({"study.statistic=\"mmd\""}, "mmd_squared");
   refused({"study.statistic=\"linear\""}, "study.function");

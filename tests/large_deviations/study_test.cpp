@@ -10,6 +10,7 @@
 #include "../io/scratch.hpp"
 #include "analysis/exact.hpp"
 #include "config/document.hpp"
+#include "experiments/exact_tails.hpp"
 
 namespace rieszflow {
 namespace {
@@ -78,6 +79,7 @@ TEST(LargeDeviationStudy, MeasuresCurieWeissAndFindsTheRateOfItsDensity) {
     const exact::Tail tail = exact::curie_weiss_tail(row.at("count"), 2.0, 0.6);
     EXPECT_NEAR(row.at("log_probability").get<double>(), tail.log_probability,
                 4.0 * row.at("standard_error").get<double>());
+    EXPECT_DOUBLE_EQ(row.at("exact_log_probability").get<double>(), tail.log_probability);
     EXPECT_NEAR(row.at("rate_theory").get<double>(), tail.rate, 1e-3 * tail.rate);
     EXPECT_DOUBLE_EQ(row.at("rate").get<double>(),
                      -row.at("log_probability").get<double>() / row.at("count").get<double>());
@@ -122,6 +124,37 @@ TEST(LargeDeviationStudy, ResumesRowByRow) {
   ASSERT_EQ(resumed.at("rows").size(), 2U);
   for (std::size_t row = 0; row < 2; ++row)
     EXPECT_EQ(resumed.at("rows")[row].at("replicates"), whole.at("rows")[row].at("replicates"));
+}
+
+TEST(LargeDeviationStudy, KnowsTheExactValueOfEveryReadyQuestionThatHasOne) {
+  const auto question = [](const char* name) {
+    return std::get<large_deviations::Question>(
+        study::assemble({.config = fs::path(RIESZFLOW_SOURCE_DIR) / "experiments/large_deviations" /
+                                   (std::string(name) + ".toml")})
+            .question);
+  };
+  const auto known = [&](const char* name) {
+    const large_deviations::Question q = question(name);
+    return large_deviations::exact_log_probability(q, 20, q.inverse_temperatures[0], q.levels[0]);
+  };
+  EXPECT_EQ(known("curie_weiss"), exact::curie_weiss_tail(20, 1.5, 0.5).log_probability);
+  EXPECT_EQ(known("barrier"), exact::curie_weiss_window(20, 4.5, 0.1).log_probability);
+  EXPECT_EQ(known("log_gas"),
+            exact::log_gas_on_interval_tail(20, 2.0, -0.6, exact::Side::Above).log_probability);
+  EXPECT_EQ(known("circle_below"),
+            exact::log_gas_on_circle_tail(20, 2.0, -0.5, exact::Side::Below).log_probability);
+  EXPECT_EQ(known("gamma_law"), exact::log_gas_radius_tail(2, 20, 4.0, 1.0, 1.5).log_probability);
+  EXPECT_EQ(known("scaling_law"), exact::scaling_tail(1, 20, 2.0, 0.5).log_probability);
+  EXPECT_EQ(known("learned_kernel"), exact::learned_kernel_tail(20, 2.0, -0.2).log_probability);
+  EXPECT_EQ(known("cold"), exact::harmonic_mean_tail(20, 1.0, 1.0, 1.0).log_probability);
+  EXPECT_EQ(known("kernel_distance"), std::nullopt);
+  // Another statistic, another wall: nothing is known.
+  large_deviations::Question other = question("log_gas");
+  std::get<Box>(other.model.domain).upper[0] = 1.1;
+  EXPECT_EQ(large_deviations::exact_log_probability(other, 20, 2.0, -0.6), std::nullopt);
+  other = question("curie_weiss");
+  other.statistic.kind = large_deviations::StatisticChoice::Kind::Moment;
+  EXPECT_EQ(large_deviations::exact_log_probability(other, 20, 1.5, 0.5), std::nullopt);
 }
 
 TEST(LargeDeviationStudy, ResolvedConfigAssemblesToItself) {

@@ -115,6 +115,27 @@ TEST(TailProbability, AddsReplicatesUntilItsErrorMeetsTheTarget) {
   EXPECT_EQ(measure().replicate_values.size(), 12U);
 }
 
+TEST(TailProbability, HasNoBiasOfOneReplicateHoweverShortItIs) {
+  // A replicate of 60 sweeps has log P to 0.4: the mean of such P is too large by e^(0.4^2/2), 8 %.
+  const double beta = 2.0, k = 0.8, delta = 1.1;
+  const std::size_t count = 30;
+  Model model{.domain = WholeSpace{1},
+              .potentials = {QuadraticPotential{k}},
+              .interactions = {QuadraticInteraction{1.5}},
+              .inverse_temperature = beta};
+  const TailProbability measured =
+      tail_probability(model, count, test::coordinate_mean(), {.lower = delta},
+                       {.replicates = 800, .sweeps = 60, .seed = 3, .threads = 2}, Method::Tilt);
+  const double exact = std::log(0.5 * std::erfc(delta * std::sqrt(0.5 * beta * k * count)));
+  ASSERT_EQ(measured.status, RunStatus::Completed) << measured.message;
+  EXPECT_LT(measured.standard_error, 0.025);
+  EXPECT_NEAR(measured.log_probability, exact, 3.0 * measured.standard_error);
+  double mean_of_probabilities = 0.0;
+  for (const double value : measured.replicate_values)
+    mean_of_probabilities += std::exp(value - exact) / 800.0;
+  EXPECT_GT(mean_of_probabilities, 1.0 + 3.0 * measured.standard_error);
+}
+
 TEST(TailProbability, OfABoundedEventInAWideLawBridgesBothSides) {
   // N = 10: the two wells are not apart, and the mean of both lies inside the event, which is rare still.
   const TailProbability measured = tail_probability(test::curie_weiss(4.5), 10, test::coordinate_mean(),

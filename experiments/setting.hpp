@@ -1,0 +1,34 @@
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "solvers/observer.hpp"
+
+/// How a command runs a study of any kind, and what comes back.
+namespace rieszflow::study {
+
+struct Progress {
+  std::size_t row = 0;  ///< rows (units, claims) that are done
+  std::size_t rows = 0;
+  std::string text;  ///< of one at work
+};
+
+struct Setting {
+  std::filesystem::path directory;                  ///< result folder; exists
+  std::string resolved_config;                      ///< text of DIR/config.toml
+  std::map<std::string, std::string> provenance{};  ///< version, commit, compiler, command_line
+  bool resume = false;                              ///< what DIR/rows.json has is kept
+  int threads = 1;                                  ///< rows side by side; never changes a result
+  std::function<void(const Progress&)> progress{};
+  std::function<bool()> interrupted{};  ///< asked between rows and within long ones
+};
+
+struct Outcome {
+  RunStatus status = RunStatus::Completed;
+  std::string message;
+  std::string summary;  ///< text of DIR/summary.json
+};
+
+}  // namespace rieszflow::study
