@@ -188,18 +188,23 @@ CorrectedRateFit fit_corrected_rate(std::span<const RatePoint> points, std::span
     }
     return least_squares(design, values, weights);
   };
-  // Grid of exponents first: chi^2 may have a second minimum where the corrections take the leading part.
+  // Where a correction is larger than the leading term it has become the leading term: a second minimum.
+  const auto chi_squared_of = [&](const Eigen::VectorXd& values, double exponent) {
+    const LeastSquares fit = amplitudes(values, exponent);
+    const Eigen::VectorXd sizes = fit.coefficients.cwiseAbs();
+    return sizes.maxCoeff() > sizes(0) ? std::numeric_limits<double>::infinity() : fit.chi_squared;
+  };
   const auto best_exponent = [&](const Eigen::VectorXd& values, double middle, double half, int intervals) {
     double best = middle, lowest = std::numeric_limits<double>::infinity();
     for (int i = 0; i <= intervals; ++i) {
       const double exponent = middle + half * (2.0 * i / intervals - 1.0);
-      const double chi_squared = amplitudes(values, exponent).chi_squared;
+      const double chi_squared = chi_squared_of(values, exponent);
       if (chi_squared < lowest) lowest = chi_squared, best = exponent;
     }
     const double step = 2.0 * half / intervals;
     return boost::math::tools::brent_find_minima(
-               [&](double exponent) { return amplitudes(values, exponent).chi_squared; }, best - step,
-               best + step, 26)
+               [&](double exponent) { return chi_squared_of(values, exponent); }, best - step, best + step,
+               26)
         .first;
   };
   constexpr double reach = 1.0;

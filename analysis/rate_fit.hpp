@@ -71,7 +71,8 @@ struct CorrectedRateFit {
 /// The leading exponent where the exponents of the next terms are known relative to it (`corrections`: 1/2
 /// where errors are a power series in the root of the scale): on few scales a pure power law has an exponent
 /// between the first two. Weighted least squares of the errors themselves; for each exponent the amplitudes
-/// are linear, the exponent is sought within one of that of `fit_rate`. Interval and standard error: the
+/// are linear, the exponent is sought within one of that of `fit_rate`, where the leading term is the largest
+/// in the middle of the scales. Interval and standard error: the
 /// parametric bootstrap of `fit_rate`. At least two points more than corrections, all with standard errors.
 /// Source of the separation: G. Golub, V. Pereyra, SIAM J. Numer. Anal. 10 (1973) 413-432.
 CorrectedRateFit fit_corrected_rate(std::span<const RatePoint> points, std::span<const double> corrections,

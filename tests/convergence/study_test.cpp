@@ -392,7 +392,7 @@ TEST(Study, RefusesWhatItCannotAnswer) {
   };
   refused({"study.values=[10, 10]"}, "different");
   refused({"study.values=[10.5, 20]"}, "whole numbers");
-  refused({"particles.count=50"}, "--set: particles.count is swept by this study");
+  refused({"particles.count=50"}, "--set: particles.count: is swept by this study");
   refused({"study.values=[10]"}, "study.values");
   refused({"study.statistic=\"mmd\""}, "mmd_squared");
   refused({"study.statistic=\"linear\""}, "study.function");

@@ -116,24 +116,24 @@ TEST(TailProbability, AddsReplicatesUntilItsErrorMeetsTheTarget) {
 }
 
 TEST(TailProbability, HasNoBiasOfOneReplicateHoweverShortItIs) {
-  // A replicate of 60 sweeps has log P to 0.4: the mean of such P is too large by e^(0.4^2/2), 8 %.
+  // A replicate of 100 sweeps has log P to about a half: the mean of such P is too large by a tenth.
   const double beta = 2.0, k = 0.8, delta = 1.1;
-  const std::size_t count = 30;
+  const std::size_t count = 16;
   Model model{.domain = WholeSpace{1},
               .potentials = {QuadraticPotential{k}},
               .interactions = {QuadraticInteraction{1.5}},
               .inverse_temperature = beta};
   const TailProbability measured =
       tail_probability(model, count, test::coordinate_mean(), {.lower = delta},
-                       {.replicates = 800, .sweeps = 60, .seed = 3, .threads = 2}, Method::Tilt);
+                       {.replicates = 400, .sweeps = 100, .seed = 3, .threads = 2}, Method::Tilt);
   const double exact = std::log(0.5 * std::erfc(delta * std::sqrt(0.5 * beta * k * count)));
   ASSERT_EQ(measured.status, RunStatus::Completed) << measured.message;
-  EXPECT_LT(measured.standard_error, 0.025);
+  EXPECT_LT(measured.standard_error, 0.08);
   EXPECT_NEAR(measured.log_probability, exact, 3.0 * measured.standard_error);
   double mean_of_probabilities = 0.0;
   for (const double value : measured.replicate_values)
-    mean_of_probabilities += std::exp(value - exact) / 800.0;
-  EXPECT_GT(mean_of_probabilities, 1.0 + 3.0 * measured.standard_error);
+    mean_of_probabilities += std::exp(value - exact) / 400.0;
+  EXPECT_GT(std::log(mean_of_probabilities), measured.log_probability - exact + 0.03);
 }
 
 TEST(TailProbability, OfABoundedEventInAWideLawBridgesBothSides) {
