@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 
@@ -45,9 +47,13 @@ int label_sentences(const AttentionOptions& options) {
   return done;
 }
 
+fs::path training_program() {
+  return fs::read_symlink("/proc/self/exe").parent_path() / "rieszflow-attention";
+}
+
 /// Becomes the program that trains, which lies beside this one.
 int start_training_program(const std::vector<std::string>& arguments) {
-  const fs::path program = fs::read_symlink("/proc/self/exe").parent_path() / "rieszflow-attention";
+  const fs::path program = training_program();
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
@@ -82,9 +88,15 @@ Command attention_command(CLI::App& program) {
   table->needs(predict);
   auto* threads = command->add_option("--threads", options->threads, "threads; never changes a result")
                       ->check(CLI::Range(1, 4096).description(""));
-  // Everything else belongs to the program that trains, --help included: it knows its own options.
+  // Everything else belongs to the program that trains; help is that of both.
   command->allow_extras();
   command->set_help_flag();
+  command->footer(
+      "Without --predict: the study of CONFIG.toml, by the program rieszflow-attention beside this one "
+      "(needs LibTorch).\n"
+      "Examples:\n"
+      "  rieszflow attention experiments/attention/study.toml --set study.size=quick\n"
+      "  rieszflow attention --predict sentences.txt --model out/study/rt.model");
   return {command, [command, options, predict, threads]() -> int {
             std::vector<std::string> arguments = command->remaining();
             if (predict->count() > 0) {
@@ -92,6 +104,14 @@ Command attention_command(CLI::App& program) {
                 throw UsageError("unknown with --predict: " + arguments.front() +
                                  "; it takes --model, --table and --threads");
               return label_sentences(*options);
+            }
+            const bool asks_for_help =
+                std::any_of(arguments.begin(), arguments.end(),
+                            [](const std::string& word) { return word == "--help" || word == "-h"; });
+            if (asks_for_help) {
+              fmt::print("{}\n", command->help());
+              std::fflush(stdout);
+              if (!fs::exists(training_program())) return done;
             }
             if (threads->count() > 0)
               arguments.insert(arguments.end(), {"--threads", std::to_string(options->threads)});
