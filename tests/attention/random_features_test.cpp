@@ -104,10 +104,13 @@ TEST(SoftmaxFeatures, AreOneDistributionOverBothSigns) {
   std::vector<double> logs(2 * m);
   log_features(AttentionKind::SoftmaxFeatures, omega, std::vector<double>(d, 0.0), logs);
   for (const double value : logs) EXPECT_NEAR(std::exp(value), 1.0 / (2 * m), 1e-15);
-  log_features(AttentionKind::SoftmaxFeatures, omega, gaussians(d, 4), logs);
+  const auto x = gaussians(d, 4);
+  log_features(AttentionKind::SoftmaxFeatures, omega, x, logs);
   double total = 0.0;
   for (const double value : logs) total += std::exp(value);
   EXPECT_NEAR(total, 1.0, 1e-14);
+  for (std::size_t r = 0; r < m; ++r)
+    EXPECT_NEAR(logs[r] - logs[m + r], 2.0 * dot(std::span(omega).subspan(r * d, d), x), 1e-13);
 }
 
 TEST(SoftplusFeatures, AreTheirFormulaInBothTails) {
