@@ -525,8 +525,8 @@ FusedAttention::FusedAttention(AttentionKind kind, std::size_t heads, std::size_
 
 std::string_view FusedAttention::level() const { return kernels_->level; }
 
-AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::size_t out_stride,
-                                      int threads) const {
+AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::size_t out_stride, int threads,
+                                      std::size_t* heads_in_double) const {
   const std::size_t d = head_dimension_, columns = simd::padded(d);
   expects(rows.valid.empty() || rows.valid.size() == rows.length, "one validity for each token");
   std::size_t valid_count = rows.length;
@@ -540,6 +540,7 @@ AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::si
       }
     }
   }
+  if (heads_in_double != nullptr) *heads_in_double = 0;
   if (valid_count == 0) return AttentionStatus::Fine;
 
   const auto features_of = [&](std::size_t h) {
@@ -625,6 +626,8 @@ AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::si
                             out_stride)
                     .evaluate();
   });
+  if (heads_in_double != nullptr)
+    *heads_in_double = static_cast<std::size_t>(std::count(narrow.begin(), narrow.end(), true));
   return *std::max_element(status.begin(), status.end());
 }
 

@@ -50,7 +50,9 @@ class FusedAttention {
                  std::span<const float> omega, std::string_view level = {});
 
   /// out: the layout of the inputs, rows `out_stride` apart; rows of tokens that are not valid become 0.
-  AttentionStatus apply(const TokenRows& rows, float* out, std::size_t out_stride, int threads = 1) const;
+  /// heads_in_double: how many heads float32 was too narrow for.
+  AttentionStatus apply(const TokenRows& rows, float* out, std::size_t out_stride, int threads = 1,
+                        std::size_t* heads_in_double = nullptr) const;
 
   AttentionKind kind() const { return kind_; }
   std::size_t heads() const { return heads_; }
