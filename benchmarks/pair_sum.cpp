@@ -77,10 +77,11 @@ void plain_loop(benchmark::State& state, double exponent) {
 }
 
 void pair_sum(benchmark::State& state, const Interaction& interaction, bool with_energy,
-              PairSum::Method method, double tolerance) {
+              PairSum::Method method, double tolerance,
+              PairSum::Precision precision = PairSum::Precision::Double) {
   const auto n = static_cast<std::size_t>(state.range(0)), d = static_cast<std::size_t>(state.range(1));
   const Model model{WholeSpace{d}, {}, {interaction}, 1.0};
-  const PairSum sum(model, n, {.method = method, .tolerance = tolerance});
+  const PairSum sum(model, n, {.method = method, .precision = precision, .tolerance = tolerance});
   const auto x = cloud(n, d);
   std::vector<double> forces(x.size(), 0.0);
   double energy = 0.0;
@@ -144,16 +145,23 @@ void noise(benchmark::State& state) {
 const Interaction logarithm = LogarithmicInteraction{}, coulomb = RieszInteraction{.exponent = 1.0},
                   riesz = RieszInteraction{.exponent = 0.7};
 constexpr auto direct = PairSum::Method::Direct;
+constexpr auto single = PairSum::Precision::Single;
 
 BENCHMARK_CAPTURE(plain_loop, log, 0.0)->ArgsProduct({{1000}, {1, 2}});
 BENCHMARK_CAPTURE(plain_loop, coulomb, 1.0)->Args({1000, 3});
 BENCHMARK_CAPTURE(plain_loop, riesz_0_7, 0.7)->ArgsProduct({{1000}, {1, 2, 3}});
 BENCHMARK_CAPTURE(pair_sum, log_force, logarithm, false, direct, 1e-6)
-    ->ArgsProduct({{100, 1000, 10000}, {1, 2, 3}});
+    ->ArgsProduct({{100, 1000, 10000, 100000}, {1, 2, 3}});
+BENCHMARK_CAPTURE(pair_sum, log_force_single, logarithm, false, direct, 1e-6, single)
+    ->ArgsProduct({{1000, 10000}, {1, 2, 3}});
+BENCHMARK_CAPTURE(pair_sum, coulomb_force_energy_single, coulomb, true, direct, 1e-6, single)
+    ->ArgsProduct({{1000, 10000}, {3}});
+BENCHMARK_CAPTURE(pair_sum, riesz_0_7_force_energy_single, riesz, true, direct, 1e-6, single)
+    ->ArgsProduct({{10000}, {1, 2, 3}});
 BENCHMARK_CAPTURE(pair_sum, log_force_energy, logarithm, true, direct, 1e-6)
     ->ArgsProduct({{1000, 10000}, {1, 2, 3}});
 BENCHMARK_CAPTURE(pair_sum, coulomb_force_energy, coulomb, true, direct, 1e-6)
-    ->ArgsProduct({{1000, 10000}, {3}})
+    ->ArgsProduct({{100, 1000, 10000, 100000}, {3}})
     ->ArgsProduct({{2000}, {8, 16, 64, 512}});
 BENCHMARK_CAPTURE(pair_sum, riesz_0_7_force_energy, riesz, true, direct, 1e-6)
     ->ArgsProduct({{1000, 10000}, {1, 2, 3}});
@@ -161,7 +169,7 @@ BENCHMARK_CAPTURE(pair_sum, gaussian_force_energy, Interaction{GaussianInteracti
                   1e-6)
     ->ArgsProduct({{10000}, {1, 2, 3}});
 
-BENCHMARK_CAPTURE(replicas, log_force, logarithm)->Args({1000, 100})->Args({100, 1000});
+BENCHMARK_CAPTURE(replicas, log_force, logarithm)->Args({1000, 100})->Args({100, 1000})->Args({1, 10000});
 BENCHMARK_CAPTURE(threads, log_force, logarithm)->ArgsProduct({{20000}, {1, 2}})->UseRealTime();
 BENCHMARK(noise)->Arg(1000);
 

@@ -441,6 +441,8 @@ void read_particles(Table& table, const Model* model, const std::optional<Domain
                                   : summation == "fast" ? PairSum::Method::Fast
                                   : summation == "auto" ? PairSum::Method::Automatic
                                                         : PairSum::Method::RandomBatch;
+  const bool single = table.text("precision") == "single";
+  side.options.summation.precision = single ? PairSum::Precision::Single : PairSum::Precision::Double;
   side.options.summation.batch_size = static_cast<std::size_t>(table.integer("batch_size"));
   side.options.summation.tolerance = table.number("tolerance");
   side.options.summation.threads = request.threads;
@@ -462,6 +464,11 @@ void read_particles(Table& table, const Model* model, const std::optional<Domain
         "scheme",
         "is \"projected\", which puts particles on the same wall point, where the unsoftened interaction is "
         "infinite: must be \"reflected\" | \"mala\", or the interaction needs softening > 0");
+  }
+  if (single && (scheme == "mala" || summation == "fast" || summation == "random_batch")) {
+    table.problem("precision",
+                  "is \"single\", which is for direct sums over all pairs: must be \"double\", or scheme "
+                  "\"reflected\" | \"projected\" with summation \"direct\" | \"auto\"");
   }
   if (summation == "random_batch" && scheme == "mala") {
     table.problem("summation",

@@ -10,9 +10,10 @@
 namespace rieszflow {
 namespace {
 
-// Arrays of the size of the positions that exist at one time: positions, forces, noise, and the proposal with
-// its forces for MALA; the initial sample and the reader of the last snapshot are no more.
-constexpr double particle_arrays = 4.0, mala_arrays = 7.0;
+// Numbers per coordinate that a run holds beside the pair sum: positions, forces, noise, next positions; MALA
+// moves columns of its own. The estimator of the entropy takes 40 bytes more per coordinate at output times,
+// when the pair sum holds its mesh only.
+constexpr double particle_arrays = 4.0, mala_arrays = 5.0, entropy_bytes = 48.0;
 // Arrays of the size of the grid: densities of three half steps, potentials, coefficients of the sweeps,
 // diagnostics.
 constexpr double density_arrays = 24.0;
@@ -21,23 +22,12 @@ constexpr double padded_arrays = 3.0;
 constexpr double program_bytes = 64.0 * 1024 * 1024;  ///< libraries, plots
 constexpr double series_columns = 40.0;               ///< numbers a row over all series, with steps and times
 
-// One thread: ordered pairs a second (direct), seconds a particle (fast, by dimension), where they cross.
-constexpr double direct_pairs_per_second = 3e9;
-constexpr double fast_seconds_per_particle[] = {3e-7, 9e-7, 5e-6};
-constexpr double crossover[] = {2e3, 6e3, 1.5e4};
-constexpr double particle_step_seconds = 5e-8;  ///< noise, walls, V: a particle and dimension
+constexpr double particle_step_seconds = 3e-8;  ///< noise, walls, V, close pairs: a particle and dimension
+/// A sweep asks twice for all pairs of each particle, energies included, and uses no pair for both of its
+/// particles.
+constexpr double mala_pair_sums = 4.0;
 // Seconds a step of the density: sweeps and transforms of three half steps, a cell.
 constexpr double density_seconds_per_cell = 4e-7;
-
-double interaction_seconds(const side_by_side::Question& question, double count) {
-  if (question.model.interactions.empty()) return 0.0;
-  const std::size_t dimensions = dimension(question.model.domain);
-  const double direct = count * count / direct_pairs_per_second;
-  const auto method = question.particles->options.summation.method;
-  if (dimensions > 3 || method == PairSum::Method::Direct) return direct;
-  const double fast = count * fast_seconds_per_particle[dimensions - 1];
-  return method == PairSum::Method::Automatic && count < crossover[dimensions - 1] ? direct : fast;
-}
 
 // A share of memory is left to the system and to the estimate's error.
 constexpr double usable_share = 0.9;
@@ -66,10 +56,14 @@ Plan plan(const side_by_side::Question& question) {
     plan.coordinates = count * replicas * dimensions;
     plan.particle_steps = std::ceil(question.end / side.options.timestep);
     const bool mala = side.options.scheme == particle::Scheme::Mala;
-    particle_bytes = plan.coordinates * number_bytes * (mala ? mala_arrays : particle_arrays);
+    PairSum::Options summation = side.options.summation;
+    if (mala) summation.method = PairSum::Method::Direct;
+    const PairSum::Cost sum = PairSum::expected_cost(question.model, side.count, summation);
+    particle_bytes = plan.coordinates * number_bytes * (mala ? mala_arrays : particle_arrays) +
+                     std::max(sum.bytes, plan.coordinates * entropy_bytes);
     plan.disk_bytes += plan.coordinates * number_bytes * (plan.snapshots + 2.0);  // and two checkpoints
     const double step =
-        replicas * (interaction_seconds(question, count) + count * dimensions * particle_step_seconds);
+        replicas * (sum.seconds * (mala ? mala_pair_sums : 1.0) + count * dimensions * particle_step_seconds);
     plan.particle_seconds = plan.particle_steps * step / std::max(1, question.threads);
   }
   if (question.density) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "analysis/entropy.hpp"
@@ -304,11 +305,13 @@ class Run {
       particles_.ensemble =
           sample(question_.initial, question_.model.domain, side.replicas, side.count, question_.seed);
     }
-    pair_sum_.emplace(question_.model, side.count, side.options.summation);
+    pair_sum_ = std::make_shared<PairSum>(question_.model, side.count, side.options.summation);
+    particle::Options options = side.options;
+    options.pair_sum = pair_sum_;
     const auto observe = [this](const Clock& clock, const particle::State& state) {
       observe_particles(clock, state);
     };
-    const particle::Result result = particle::run(question_.model, particles_, side.options,
+    const particle::Result result = particle::run(question_.model, particles_, options,
                                                   outputs_.schedule, observe, stop_rule("particles"));
     timing_["particles"] = {{"seconds", seconds_since(begin)},
                             {"force_evaluations", result.statistics.force_evaluations},
@@ -539,7 +542,7 @@ class Run {
   std::string message_;
   pde::State density_;
   particle::State particles_;
-  std::optional<PairSum> pair_sum_;
+  std::shared_ptr<const PairSum> pair_sum_;  ///< shared with the run
   std::vector<std::pair<double, Density>>
       density_snapshots_;  ///< (time, rho): what the particles are compared with
   Json timing_ = Json::object();

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 namespace rieszflow::particle {
 namespace {
@@ -91,7 +94,8 @@ double ClosePairs::implicit_kick(double r, double timestep) const {
 struct ClosePairs::Recursion {
   template <class T>
   using List = std::pmr::vector<T>;
-  using Members = std::span<const std::size_t>;
+  using Index = std::uint32_t;
+  using Members = std::span<const Index>;
   using Numbers = std::span<const double>;
 
   const ClosePairs& all;
@@ -131,9 +135,7 @@ struct ClosePairs::Recursion {
       }
       return;
     }
-    List<std::size_t> order(n, memory);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::sort(order, {}, [&](std::size_t a) { return std::pair(x[members[a] * d], a); });
+    const List<Index> order = along_first_axis(members);
     for (std::size_t a = 0; a < n; ++a) {
       for (std::size_t b = a + 1; b < n + (torus ? a : 0); ++b) {
         const double along = x[members[order[b % n]] * d] - x[members[order[a]] * d] +
@@ -144,37 +146,69 @@ struct ClosePairs::Recursion {
     }
   }
 
+  /// Members by their first coordinate: into as many slabs, which are then sorted.
+  List<Index> along_first_axis(Members members) const {
+    const std::size_t n = members.size();
+    double low = std::numeric_limits<double>::infinity(), high = -low;
+    for (const Index member : members) {
+      low = std::min(low, x[member * d]);
+      high = std::max(high, x[member * d]);
+    }
+    const double per_length = high > low ? static_cast<double>(n) / (high - low) : 0.0;
+    const auto slab_of = [&](std::size_t a) {
+      return std::min(n - 1, static_cast<std::size_t>((x[members[a] * d] - low) * per_length));
+    };
+    List<Index> start(n + 1, 0, memory), order(n, memory);
+    for (std::size_t a = 0; a < n; ++a) ++start[slab_of(a)];
+    for (std::size_t slab = 0, before = 0; slab <= n; ++slab)
+      before += std::exchange(start[slab], static_cast<Index>(before));
+    for (std::size_t a = 0; a < n; ++a) order[start[slab_of(a)]++] = static_cast<Index>(a);
+    // start[s] has run to the end of its slab.
+    for (std::size_t slab = 0, begin = 0; slab < n; begin = start[slab], ++slab) {
+      std::sort(order.begin() + static_cast<std::ptrdiff_t>(begin),
+                order.begin() + static_cast<std::ptrdiff_t>(start[slab]), [&](Index a, Index b) {
+                  const double p = x[members[a] * d], q = x[members[b] * d];
+                  return p < q || (p == q && a < b);
+                });
+    }
+    return order;
+  }
+
   /// Connected clusters of close pairs, by path halving: `order` lists the members cluster by cluster, each
   /// cluster and the clusters themselves by their smallest member; cluster c is order[start[c]] ..
   /// order[start[c+1] - 1].
   struct Clusters {
-    List<std::size_t> order, start;
+    List<Index> order, start;
     std::size_t count() const { return start.size() - 1; }
   };
   Clusters clusters_of(Members members, int level) const {
     const std::size_t n = members.size();
-    List<std::size_t> parent(n, memory);
-    std::iota(parent.begin(), parent.end(), std::size_t{0});
-    const auto root = [&](std::size_t i) {
+    List<Index> parent(n, memory);
+    std::iota(parent.begin(), parent.end(), Index{0});
+    const auto root = [&](Index i) {
       while (parent[i] != i) i = parent[i] = parent[parent[i]];
       return i;
     };
     for_close_pairs(members, all.reach_[static_cast<std::size_t>(level)], [&](std::size_t a, std::size_t b) {
-      a = root(a), b = root(b);
-      parent[std::max(a, b)] = std::min(a, b);
+      const Index i = root(static_cast<Index>(a)), j = root(static_cast<Index>(b));
+      parent[std::max(i, j)] = std::min(i, j);
     });
-    Clusters result{List<std::size_t>(n, memory), List<std::size_t>(memory)};
-    List<std::size_t> size(n, 0, memory), place(n, memory);
-    for (std::size_t a = 0; a < n; ++a) ++size[root(a)];
-    std::size_t total = 0;
-    for (std::size_t a = 0; a < n; ++a) {
+    std::size_t count = 0;
+    List<Index> place(n, 0, memory);  // the size of each cluster, then where its next member goes
+    for (Index a = 0; a < n; ++a) {
+      count += parent[a] == a;
+      ++place[root(a)];
+    }
+    Clusters result{List<Index>(n, memory), List<Index>(memory)};
+    result.start.reserve(count + 1);
+    Index total = 0;
+    for (Index a = 0; a < n; ++a) {
       if (parent[a] != a) continue;
       result.start.push_back(total);
-      place[a] = total;
-      total += size[a];
+      total += std::exchange(place[a], total);
     }
     result.start.push_back(total);
-    for (std::size_t a = 0; a < n; ++a) result.order[place[root(a)]++] = a;
+    for (Index a = 0; a < n; ++a) result.order[place[root(a)]++] = a;
     return result;
   }
 
@@ -217,7 +251,7 @@ struct ClosePairs::Recursion {
         move(members[a], displacement, gaussians.subspan(a * d, d), timestep);
         continue;
       }
-      List<std::size_t> particles(memory);
+      List<Index> particles(memory);
       List<double> frozen(memory), noise(memory);
       for (const std::size_t a : cluster) {
         particles.push_back(members[a]);
@@ -286,8 +320,8 @@ std::int64_t ClosePairs::advance(std::uint64_t replica, std::uint64_t step, std:
   std::ranges::copy(positions, next.begin());
   std::array<std::byte, 16384> buffer;  // enough for the clusters of a few dozen particles
   std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
-  std::pmr::vector<std::size_t> members(particle_count_, &memory);
-  std::iota(members.begin(), members.end(), std::size_t{0});
+  std::pmr::vector<std::uint32_t> members(particle_count_, &memory);
+  std::iota(members.begin(), members.end(), std::uint32_t{0});
   Recursion recursion{*this, replica, step, next, &memory};
   recursion.advance(members, forces, gaussians, 0, 1);
   return recursion.particle_steps - static_cast<std::int64_t>(particle_count_);

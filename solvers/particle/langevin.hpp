@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -48,6 +49,9 @@ struct Options {
       0.0;  ///< largest step; an output interval is divided into equal steps no longer than this
   std::uint64_t seed = 0;
   PairSum::Options summation{};
+  /// One that exists already, of the same model, number of particles and summation: whoever observes the run
+  /// can share its mesh. Null: the run makes its own.
+  std::shared_ptr<const PairSum> pair_sum{};
 };
 
 /// Everything a resumed run needs to continue bitwise.

@@ -41,7 +41,8 @@ Stepper::Stepper(const Model& model, const ParticleEnsemble& ensemble, const Opt
       batch_sum_.emplace(model, ensemble.particle_count, summation.batch_size, options.seed,
                          summation.threads);
     } else {
-      pair_sum_.emplace(model, ensemble.particle_count, summation);
+      pair_sum_ = options.pair_sum ? options.pair_sum
+                                   : std::make_shared<PairSum>(model, ensemble.particle_count, summation);
     }
     forces_.resize(ensemble.positions.size());
     gaussians_.resize(ensemble.positions.size());

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -34,7 +35,7 @@ class Stepper {
   double timestep_ = 0.0;
   std::int64_t accepted_ = 0, proposed_ = 0;  ///< Metropolis moves so far
   NoiseStream noise_;
-  std::optional<PairSum> pair_sum_;
+  std::shared_ptr<const PairSum> pair_sum_;
   std::optional<RandomBatchSum> batch_sum_;
   std::optional<ClosePairs> close_pairs_;
   std::vector<Metropolis> samplers_;               ///< (thread)

@@ -232,6 +232,13 @@ class Level {
     }
   };
 
+  /// Arrays of the level at work; nothing in them is kept. Columns of its particles by cell, those of no
+  /// region first; order: their numbers in the cloud.
+  struct Workspace {
+    std::vector<double> positions, forces, sums, mesh;
+    std::vector<std::uint32_t> order;
+  };
+
   Level(const Common& common, int depth) : all(common), depth_(depth) {}
 
   /// Plans for the particles `members` of x, all when null, and the part of W within `outer`, of which the
@@ -282,30 +289,38 @@ class Level {
   }
 
   /// out: as FastSum::add. Returns the sum of its part of W over the unordered pairs of its particles.
-  double add(std::span<const double> x, std::span<double> out, bool with_energy) {
+  double add(std::span<const double> x, std::span<double> out, bool with_energy, Workspace& work) {
     prepare_mesh();
-    sort(x);
+    sort(x, work);
     const std::vector<Range> parts = slabs();
     double energy = 0.0, near_scale = all.terms[0].force_scale;
     for (std::size_t t = 0; t < all.terms.size(); ++t) {
-      if (t > 0) std::ranges::fill(forces_, 0.0);
-      energy += all.terms[t].energy_scale * add_near(t, parts, with_energy);
+      if (t > 0) std::ranges::fill(work.forces, 0.0);
+      energy += all.terms[t].energy_scale * add_near(t, parts, with_energy, work);
       if (all.terms.size() == 1) break;
-      sums_.resize(forces_.size());
-      for (std::size_t i = 0; i < forces_.size(); ++i)
-        sums_[i] = (t > 0 ? sums_[i] : 0.0) + all.terms[t].force_scale * forces_[i];
+      work.sums.resize(work.forces.size());
+      for (std::size_t i = 0; i < work.forces.size(); ++i)
+        work.sums[i] = (t > 0 ? work.sums[i] : 0.0) + all.terms[t].force_scale * work.forces[i];
     }
     if (all.terms.size() > 1) {
-      forces_.swap(sums_);
+      work.forces.swap(work.sums);
       near_scale = 1.0;
     }
-    energy += add_far(parts, near_scale);
+    energy += add_far(parts, near_scale, work);
     const auto n = static_cast<double>(all.particle_count);
     for (std::size_t at = 0; at < count_; ++at) {
-      for (std::size_t k = 0; k < all.d; ++k) out[order_[at] * all.d + k] += forces_[k * stride() + at] / n;
+      for (std::size_t k = 0; k < all.d; ++k)
+        out[work.order[at] * all.d + k] += work.forces[k * stride() + at] / n;
     }
-    for (std::size_t c = 0; c < child_count_; ++c) energy += children_[c]->add(x, out, with_energy);
+    forget_particles();
+    for (std::size_t c = 0; c < child_count_; ++c) energy += children_[c]->add(x, out, with_energy, work);
+    region_members_ = {};
     return energy;
+  }
+
+  /// Keeps the plan and the mesh's transform.
+  void forget_particles() {
+    for (auto* const list : {&cell_of_, &counts_, &outside_, &inside_, &regions_.region_of_cell}) *list = {};
   }
 
  private:
@@ -341,9 +356,7 @@ class Level {
   std::vector<Polynomials> polynomials_;  ///< (term)
   double self_potential_ = 0.0;           ///< W on the mesh at r = 0, all terms with their scales
 
-  /// Columns of the particles by cell, those of no region first; `place`: number in the cloud.
-  std::vector<double> positions_, forces_, sums_, mesh_;
-  std::vector<std::uint32_t> order_, cell_of_, counts_;
+  std::vector<std::uint32_t> cell_of_, counts_;
   std::vector<std::uint32_t> outside_, inside_;  ///< (cell + 1) first particles of each cell
 
   std::size_t stride() const { return (count_ + 2 * simd::padding - 1) / simd::padding * simd::padding; }
@@ -506,14 +519,14 @@ class Level {
 
   /// Particles into columns, cell by cell, those outside of all regions first: a counting sort, stable in the
   /// particle number.
-  void sort(std::span<const double> x) {
+  void sort(std::span<const double> x, Workspace& work) {
     const std::size_t d = all.d, cells = counts_.size();
-    order_.resize(count_);
-    positions_.resize(d * stride());
-    forces_.assign(d * stride(), 0.0);
+    work.order.resize(count_);
+    work.positions.resize(d * stride());
+    work.forces.assign(d * stride(), 0.0);
     for (std::size_t k = 0; k < d; ++k) {
-      std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(k * stride() + count_),
-                positions_.begin() + static_cast<std::ptrdiff_t>((k + 1) * stride()), 0.0);
+      std::fill(work.positions.begin() + static_cast<std::ptrdiff_t>(k * stride() + count_),
+                work.positions.begin() + static_cast<std::ptrdiff_t>((k + 1) * stride()), 0.0);
     }
     if (has_regions()) {
       inside_.resize(cells + 1);
@@ -534,8 +547,8 @@ class Level {
       const std::uint32_t cell = cell_of_[i];
       const bool in_region = has_regions() && regions_.region_of_cell[cell] != 0;
       const std::size_t at = (in_region ? inside_ : outside_)[cell]++;
-      order_[at] = static_cast<std::uint32_t>(member(i));
-      for (std::size_t k = 0; k < d; ++k) positions_[k * stride() + at] = x[order_[at] * d + k];
+      work.order[at] = static_cast<std::uint32_t>(member(i));
+      for (std::size_t k = 0; k < d; ++k) work.positions[k * stride() + at] = x[work.order[at] * d + k];
     }
     for (std::size_t c = 0; c < cells; ++c) {
       if (has_regions() && regions_.region_of_cell[c] != 0) {
@@ -554,7 +567,6 @@ class Level {
     mesh_layout_ = layout_;
     mesh_outer_ = outer_;
     prepare_convolution();
-    mesh_.resize(layout_.nodes[0] * layout_.nodes[1] * layout_.nodes[2]);
   }
 
   void prepare_far() {
@@ -700,12 +712,12 @@ class Level {
   /// Near forces of one term, forces += them in units of its kernel; returns the energy likewise. Pairs of
   /// two particles in regions are those of the levels below: what is outside meets everything, what is inside
   /// meets what is outside.
-  double add_near(std::size_t t, const std::vector<Range>& parts, bool with_energy) {
+  double add_near(std::size_t t, const std::vector<Range>& parts, bool with_energy, Workspace& work) {
     const Polynomials& smooth = polynomials_[t];
     const simd::FarPolynomials far{static_cast<int>(smooth.force_over_r.size()) - 1,
                                    static_cast<int>(smooth.value.size()) - 1, smooth.force_over_r.data(),
                                    smooth.value.data(), layout_.cutoff * layout_.cutoff};
-    const Columns columns{positions_.data(), forces_.data(), stride(), all.d};
+    const Columns columns{work.positions.data(), work.forces.data(), stride(), all.d};
     std::vector<double> energies(parts.size());
     const std::size_t length = grid_.row_length();
     const auto near = simd::mesh_kernels().near;
@@ -721,7 +733,7 @@ class Level {
       const std::size_t first_row = all.d == 1 ? 0 : parts[s].begin * rows_in_layer,
                         last_row = all.d == 1 ? 1 : parts[s].end * rows_in_layer;
       const auto for_packs = [&](const std::vector<std::uint32_t>& starts, std::size_t row,
-                                 const auto& work) {
+                                 const auto& partners) {
         const std::size_t begin_cell = all.d == 1 ? parts[s].begin : row * length,
                           end_cell = all.d == 1 ? parts[s].end : (row + 1) * length;
         std::size_t cell = begin_cell;
@@ -732,7 +744,7 @@ class Level {
           std::size_t last = cell;
           while (starts[last + 1] < pack.end) ++last;
           others.clear();
-          const std::size_t own_end = work(pack, cell - row * length, last - row * length);
+          const std::size_t own_end = partners(pack, cell - row * length, last - row * length);
           const double energy = near(all.terms[t].kernel, far, columns, pack, own_end, others.data(),
                                      others.size(), with_energy);
           if (with_energy) sum.add(energy);
@@ -765,25 +777,25 @@ class Level {
   }
 
   /// forces = near_scale forces + far forces; returns the sum of the mesh kernel over unordered pairs.
-  double add_far(const std::vector<Range>& parts, double near_scale) {
+  double add_far(const std::vector<Range>& parts, double near_scale, Workspace& work) {
     const std::size_t d = all.d;
-    const Columns columns{positions_.data(), forces_.data(), stride(), d};
+    const Columns columns{work.positions.data(), work.forces.data(), stride(), d};
     simd::Mesh mesh{d, {}, {}, 1.0 / layout_.spacing};
     mesh.strides[d - 1] = 1;
     for (std::size_t k = d - 1; k > 0; --k) mesh.strides[k - 1] = mesh.strides[k] * layout_.nodes[k];
     for (std::size_t k = 0; k < d; ++k)
       mesh.origin[k] = lower_[k] - (0.5 * all.shape.accuracy.width + 1.0) * layout_.spacing;
-    std::ranges::fill(mesh_, 0.0);
+    work.mesh.assign(layout_.nodes[0] * layout_.nodes[1] * layout_.nodes[2], 0.0);
     by_colours(parts, [&](std::size_t s) {
       for (const Range& particles : particles_of(parts[s]))
-        simd::mesh_kernels().spread(all.window.table(), mesh, columns, particles, mesh_.data());
+        simd::mesh_kernels().spread(all.window.table(), mesh, columns, particles, work.mesh.data());
     });
-    (*convolution_)(mesh_, mesh_);
+    (*convolution_)(work.mesh, work.mesh);
     std::vector<double> potentials(parts.size());
     by_colours(parts, [&](std::size_t s) {
       for (const Range& particles : particles_of(parts[s])) {
         potentials[s] += simd::mesh_kernels().interpolate(all.window.table(), mesh, columns, particles,
-                                                          mesh_.data(), near_scale) -
+                                                          work.mesh.data(), near_scale) -
                          static_cast<double>(particles.end - particles.begin) * self_potential_;
       }
     });
@@ -809,7 +821,8 @@ struct FastSum::Implementation {
     whole.prepare(x, nullptr, 0.0, nullptr);
     const auto n = static_cast<double>(common.particle_count);
     if (costs.near_pair * whole.pair_count() > costs.direct_pair * 0.5 * n * n) return false;
-    const double sum = whole.add(x, out, energy != nullptr);
+    Level::Workspace work;
+    const double sum = whole.add(x, out, energy != nullptr, work);
     if (energy) *energy = sum;
     return true;
   }
@@ -827,17 +840,35 @@ bool FastSum::add(std::span<const double> positions, std::span<double> forces, d
   return implementation_->add(positions, forces, energy);
 }
 
-double FastSum::expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
-                                 std::size_t dimension, double tolerance) {
+namespace {
+Layout uniform_layout(const std::vector<RadialTerm>& terms, std::size_t particle_count, std::size_t dimension,
+                      double tolerance) {
   const std::array<double, 3> extents{1.0, 1.0, 1.0};
   return best_layout(Shape(terms, tolerance), {std::span(extents).first(dimension),
-                                               static_cast<double>(particle_count), 1.0, false, 0.0})
-      .seconds;
+                                               static_cast<double>(particle_count), 1.0, false, 0.0});
+}
+}  // namespace
+
+double FastSum::expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
+                                 std::size_t dimension, double tolerance) {
+  return uniform_layout(terms, particle_count, dimension, tolerance).seconds;
+}
+
+double FastSum::expected_bytes(const std::vector<RadialTerm>& terms, std::size_t particle_count,
+                               std::size_t dimension, double tolerance) {
+  const Layout layout = uniform_layout(terms, particle_count, dimension, tolerance);
+  double nodes = 1.0;
+  for (std::size_t k = 0; k < dimension; ++k) nodes *= static_cast<double>(layout.nodes[k]);
+  // Of doubles: the mesh, its complex rows and the kernel's transform, or the same number while that is made.
+  // Per particle: two columns, order, cell, and about three cells of two numbers.
+  return nodes * 4.0 * sizeof(double) +
+         static_cast<double>(particle_count) * (2.0 * static_cast<double>(dimension) * sizeof(double) + 32.0);
 }
 
 double FastSum::expected_direct_seconds(std::size_t particle_count, std::size_t dimension) {
   const double pairs = 0.5 * static_cast<double>(particle_count) * static_cast<double>(particle_count);
-  return pairs * costs.direct_pair * (dimension == 3 ? 1.0 : 0.45);
+  return pairs * (dimension > 3 ? 0.25 * static_cast<double>(dimension) * costs.direct_pair
+                                : costs.direct_pair * (dimension == 3 ? 1.0 : 0.45));
 }
 
 }  // namespace rieszflow

@@ -28,7 +28,7 @@ namespace rieszflow {
 /// added, which ends at r_c and needs no padding; and so on within it. No pair is approximated at a region's
 /// edge. Where crowding is mild a finer mesh for all is cheaper, and taken. Kernel splitting: Ewald (1921);
 /// by bumps of compact support: Liang, Lu, Barnett, Greengard and Jiang, arXiv:2505.09727; level by level:
-/// Jiang and Greengard, Comm. Pure Appl. Math. 78 (2025) 1037 (arXiv:2308.00292); mesh: Hockney and Eastwood
+/// Jiang and Greengard, arXiv:2308.00292; mesh: Hockney and Eastwood
 /// (1988); windows and non-equispaced transforms: Potts, Steidl and Nieslony, Numer. Math. 98 (2004) 329;
 /// Barnett, Magland and af Klinteberg, SIAM J. Sci. Comput. 41 (2019) C479.
 ///
@@ -52,6 +52,10 @@ class FastSum {
   /// unit costs of one machine, good to a factor of two; their ratio decides.
   static double expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
                                  std::size_t dimension, double tolerance);
+  /// At most held at one time, the mesh and its transforms above all.
+  static double expected_bytes(const std::vector<RadialTerm>& terms, std::size_t particle_count,
+                               std::size_t dimension, double tolerance);
+  /// Any dimension.
   static double expected_direct_seconds(std::size_t particle_count, std::size_t dimension);
 
  private:

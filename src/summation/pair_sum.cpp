@@ -94,11 +94,26 @@ double periodic_tile(const PeriodicTerm& term, const Columns& c, Range rows, Ran
   return energy.value();
 }
 
+/// work(index, thread) for all indices below `count`. One thread needs no team, which would cost more than a
+/// small system.
+template <class Work>
+void in_parallel(std::int64_t count, int threads, const Work& work) {
+  if (threads == 1) {
+    for (std::int64_t index = 0; index < count; ++index) work(index, std::size_t{0});
+    return;
+  }
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (std::int64_t index = 0; index < count; ++index)
+    work(index, static_cast<std::size_t>(omp_get_thread_num()));
+}
+
 /// Work arrays of one replica.
 struct Workspace {
   std::vector<double> positions, forces;  ///< columns
   std::vector<double> tile_energies;
   std::vector<double> scratch;  ///< (thread) inner loops in d > 3
+  std::vector<float> single_positions, single_remainders, single_forces,
+      single_scratch;  ///< the same in floats
   std::vector<std::size_t> order;
   std::vector<double> means, sums;
 };
@@ -122,15 +137,19 @@ struct PairSum::Implementation {
         options(wanted),
         tiling(count, dimension),
         workspaces(static_cast<std::size_t>(wanted.threads)) {
-    const bool possible = dimension <= 3 && !terms.radial.empty() && count > 1;
-    const bool wanted_fast = options.method == Method::Fast ||
-                             (options.method != Method::Direct && possible &&
-                              FastSum::expected_seconds(terms.radial, count, dimension, options.tolerance) <
-                                  FastSum::expected_direct_seconds(count, dimension));
-    if (possible && wanted_fast)
+    if (is_fast(terms, dimension, count, options))
       fast.emplace(terms.radial, model.domain, count, options.tolerance, options.threads);
   }
 
+  static bool is_fast(const InteractionTerms& terms, std::size_t dimension, std::size_t count,
+                      const Options& options) {
+    if (dimension > 3 || terms.radial.empty() || count < 2 || options.method == Method::Direct) return false;
+    if (options.method == Method::Fast) return true;
+    const double share = options.precision == Precision::Single ? 0.5 : 1.0;
+    return FastSum::expected_seconds(terms.radial, count, dimension, options.tolerance) <
+           share * FastSum::expected_direct_seconds(count, dimension);
+  }
+  bool single() const { return options.precision == Precision::Single; }
   std::size_t stride() const { return (particle_count + simd::padding - 1) / simd::padding * simd::padding; }
 
   /// Sum of W over unordered pairs of all terms that are summed pair by pair; forces += their forces.
@@ -143,52 +162,106 @@ struct PairSum::Implementation {
     work.positions.assign(d * stride(), 0.0);
     work.forces.resize(d * stride());
     const Columns columns{work.positions.data(), work.forces.data(), stride(), d};
-    work.scratch.resize(dimension > 3 ? static_cast<std::size_t>(threads) * 4 * simd::padding * d : 0);
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t k = 0; k < d; ++k) work.positions[columns.place(i, k)] = positions[i * d + k];
     }
-    const auto add_term = [&](double force_scale, double energy_scale, const auto& tile) {
+    // work.forces = sums of the tiles; returns that of their energies.
+    const auto sum_tiles = [&](const auto& tile) {
       std::ranges::fill(work.forces, 0.0);
       CompensatedSum energy;
       for (std::size_t round = 0; round < tiling.round_count(); ++round) {
         const auto count = static_cast<std::int64_t>(tiling.tile_count(round));
         work.tile_energies.assign(tiling.tile_count(round), 0.0);
-#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
-        for (std::int64_t index = 0; index < count; ++index) {
+        in_parallel(count, threads, [&](std::int64_t index, std::size_t thread) {
           const auto [rows, cols] = tiling.tile(round, static_cast<std::size_t>(index));
-          const auto thread = static_cast<std::size_t>(threads > 1 ? omp_get_thread_num() : 0);
-          double* const scratch =
-              work.scratch.empty() ? nullptr : &work.scratch[thread * 4 * simd::padding * d];
           if (cols.begin < cols.end)
-            work.tile_energies[static_cast<std::size_t>(index)] = tile(columns, rows, cols, scratch);
-        }
+            work.tile_energies[static_cast<std::size_t>(index)] = tile(columns, rows, cols, thread);
+        });
         for (const double e : work.tile_energies) energy.add(e);
       }
+      return energy.value();
+    };
+    const auto add_forces = [&](double force_scale) {
       const double scale = force_scale / static_cast<double>(n);
       for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t k = 0; k < d; ++k) forces[i * d + k] += scale * work.forces[columns.place(i, k)];
       }
-      return energy_scale * energy.value();
     };
+    const std::size_t scratch_size = dimension > 3 ? 4 * simd::padding * d : 0;
+    work.scratch.resize(static_cast<std::size_t>(threads) * scratch_size);
     double total = 0.0;
-    for (const RadialTerm& term : terms.radial) {
-      total +=
-          add_term(term.force_scale, term.energy_scale,
-                   [&](const Columns& c, Range rows, Range cols, double* scratch) {
-                     return simd::direct_kernels().tile(term.kernel, c, rows, cols, with_energy, scratch);
-                   });
+    if (single() && !radial_done) load_single(work, static_cast<std::size_t>(threads) * scratch_size);
+    for (const RadialTerm& term :
+         std::span<const RadialTerm>(terms.radial).first(radial_done ? 0 : terms.radial.size())) {
+      double energy = 0.0;
+      bool done = false;
+      if (single()) {
+        energy = sum_tiles([&](const Columns& c, Range rows, Range cols, std::size_t thread) {
+          return single_tile(work, term, c, rows, cols, with_energy, thread * scratch_size);
+        });
+        double check = energy - energy;
+        for (const double force : work.forces) check += force - force;
+        done = check == 0.0;
+      }
+      if (!done) {
+        energy = sum_tiles([&](const Columns& c, Range rows, Range cols, std::size_t thread) {
+          return simd::direct_kernels().tile(term.kernel, c, rows, cols, with_energy,
+                                             work.scratch.data() + thread * scratch_size);
+        });
+      }
+      add_forces(term.force_scale);
+      total += term.energy_scale * energy;
     }
     for (const PeriodicTerm& term : terms.periodic) {
-      total += add_term(1.0, 1.0, [&](const Columns& c, Range rows, Range cols, double*) {
+      total += sum_tiles([&](const Columns& c, Range rows, Range cols, std::size_t) {
         return periodic_tile(term, c, rows, cols);
       });
+      add_forces(1.0);
     }
     for (const ExpressionInteraction& term : terms.scalar) {
-      total += add_term(1.0, 1.0, [&](const Columns& c, Range rows, Range cols, double*) {
+      total += sum_tiles([&](const Columns& c, Range rows, Range cols, std::size_t) {
         return scalar_tile(term, c, rows, cols);
       });
+      add_forces(1.0);
     }
-    return total;
+    return far_and_near + total;
+  }
+
+  /// The positions of `work` as pairs of floats.
+  void load_single(Workspace& work, std::size_t scratch_size) const {
+    work.single_positions.resize(work.positions.size());
+    work.single_remainders.resize(work.positions.size());
+    work.single_forces.resize(work.positions.size());
+    work.single_scratch.resize(scratch_size);
+    for (std::size_t i = 0; i < work.positions.size(); ++i) {
+      work.single_positions[i] = static_cast<float>(work.positions[i]);
+      work.single_remainders[i] =
+          static_cast<float>(work.positions[i] - static_cast<double>(work.single_positions[i]));
+    }
+  }
+
+  /// A tile in floats, its forces then added to those of `columns`.
+  double single_tile(Workspace& work, const RadialTerm& term, const Columns& columns, Range rows, Range cols,
+                     bool with_energy, std::size_t scratch) const {
+    const simd::SingleColumns single{work.single_positions.data(), work.single_forces.data(), columns.stride,
+                                     columns.dimension, work.single_remainders.data()};
+    const auto for_forces = [&](const auto& visit) {
+      for (const Range& range : {rows, cols}) {
+        const std::size_t end = (range.end + simd::padding - 1) / simd::padding * simd::padding;
+        for (std::size_t block = range.begin; block < end; block += simd::padding) {
+          for (std::size_t k = 0; k < columns.dimension; ++k) visit(columns.place(block, k));
+        }
+        if (rows.begin == cols.begin) break;
+      }
+    };
+    for_forces([&](std::size_t at) { std::fill_n(single.forces + at, simd::padding, 0.0F); });
+    const double energy = simd::single_kernels().tile(term.kernel, single, rows, cols, with_energy,
+                                                      work.single_scratch.data() + scratch);
+    for_forces([&](std::size_t at) {
+      for (std::size_t l = 0; l < simd::padding; ++l)
+        columns.forces[at + l] += static_cast<double>(single.forces[at + l]);
+    });
+    return energy;
   }
 
   /// The terms that need no pairs. forces += their forces; returns their energy, theory.md (1).
@@ -318,14 +391,12 @@ struct PairSum::Implementation {
     // The fast sum owns one mesh: replicas follow one another there, and the threads share each.
     const bool over_replicas = !fast && replica_count >= static_cast<std::size_t>(options.threads);
     const int outer = over_replicas ? options.threads : 1, inner = over_replicas ? 1 : options.threads;
-#pragma omp parallel for schedule(dynamic) num_threads(outer) if (outer > 1)
-    for (std::int64_t index = 0; index < static_cast<std::int64_t>(replica_count); ++index) {
+    in_parallel(static_cast<std::int64_t>(replica_count), outer, [&](std::int64_t index, std::size_t thread) {
       const auto r = static_cast<std::size_t>(index);
-      Workspace& work = workspaces[over_replicas ? static_cast<std::size_t>(omp_get_thread_num()) : 0];
-      const double energy = add_replica(work, positions.subspan(r * size, size),
+      const double energy = add_replica(workspaces[thread], positions.subspan(r * size, size),
                                         forces.subspan(r * size, size), !energies.empty(), inner);
       if (!energies.empty()) energies[r] = energy;
-    }
+    });
   }
 
   /// Smallest pair distance of one replica: a sweep along the first axis that looks no further than the best
@@ -385,6 +456,28 @@ void PairSum::closest_pairs(std::span<const double> positions, std::size_t repli
   for (std::size_t r = 0; r < replica_count; ++r) {
     out[r] = implementation_->closest_pair(implementation_->workspaces[0], positions.subspan(r * size, size));
   }
+}
+
+PairSum::Cost PairSum::expected_cost(const Model& model, std::size_t particle_count, const Options& options) {
+  const InteractionTerms terms(model);
+  const std::size_t d = dimension(model.domain);
+  const auto n = static_cast<double>(particle_count), coordinates = n * static_cast<double>(d);
+  const bool few = options.method == Method::RandomBatch;
+  const double pairs = 0.5 * n * (few ? static_cast<double>(options.batch_size) : n);
+  const double share = options.precision == Precision::Single ? 0.5 : 1.0;
+  constexpr double periodic_pair = 2e-8, scalar_pair = 1e-7, coordinate = 2e-8;  // seconds
+  Cost cost{coordinate * coordinates, 0.0};
+  cost.seconds += pairs * (periodic_pair * static_cast<double>(terms.periodic.size()) +
+                           scalar_pair * static_cast<double>(terms.scalar.size()));
+  if (!few && Implementation::is_fast(terms, d, particle_count, options)) {
+    cost.seconds += FastSum::expected_seconds(terms.radial, particle_count, d, options.tolerance);
+    cost.bytes += FastSum::expected_bytes(terms.radial, particle_count, d, options.tolerance);
+  } else if (terms.has_pairs()) {
+    cost.seconds += share * static_cast<double>(terms.radial.size()) * pairs / (0.5 * n * n) *
+                    FastSum::expected_direct_seconds(particle_count, d);
+    if (!few) cost.bytes += coordinates * (2.0 * sizeof(double) + (share < 1.0 ? 3.0 * sizeof(float) : 0.0));
+  }
+  return cost;
 }
 
 std::string_view PairSum::method_name() const { return implementation_->fast ? "fast" : "direct"; }

@@ -21,8 +21,13 @@ class PairSum {
   /// expects to be quicker.
   /// RandomBatch: what time steps take from random_batch_sum.hpp; this class sums all pairs, as Automatic.
   enum class Method { Automatic, Direct, Fast, RandomBatch };
+  /// Of the direct sum of radial interactions. Single: pairs in floats, twice as fast; positions keep their
+  /// digits and tiles are added up in doubles, so that forces have a relative L2 error of about 1e-6. A sum
+  /// that leaves the range of floats is taken again in doubles.
+  enum class Precision { Double, Single };
   struct Options {
     Method method = Method::Automatic;
+    Precision precision = Precision::Double;
     double tolerance = 1e-6;  ///< relative L2 error of the forces of the fast sum, 1e-3 .. 1e-10
     int threads = 1;
     std::size_t batch_size = 2;  ///< of RandomBatch
@@ -43,6 +48,14 @@ class PairSum {
   /// Smallest pair distance of each replica, infinity for one particle. out: (replica)
   void closest_pairs(std::span<const double> positions, std::size_t replica_count,
                      std::span<double> out) const;
+
+  /// What one evaluation for one replica is expected to take on one core, and what it holds: orders of
+  /// magnitude, known before anything is made. RandomBatch: of a step of random_batch_sum.hpp.
+  struct Cost {
+    double seconds = 0.0;
+    double bytes = 0.0;
+  };
+  static Cost expected_cost(const Model& model, std::size_t particle_count, const Options& options);
 
   /// "direct" or "fast": what Automatic chose.
   std::string_view method_name() const;

@@ -476,6 +476,16 @@ TEST(Assemble, NothingToRunIsRefused) {
   EXPECT_EQ(problems(text), "c.toml:1: particles: nothing to run: must have [particles], [density] or both");
 }
 
+TEST(Assemble, SinglePrecisionIsForDirectSums) {
+  EXPECT_EQ(problems(riesz_gas, {"particles.precision=\"single\"", "particles.summation=\"direct\""}), "");
+  for (const char* other : {"particles.summation=\"fast\"", "particles.scheme=\"mala\""}) {
+    EXPECT_NE(problems(riesz_gas, {"particles.precision=\"single\"", other})
+                  .find("precision: is \"single\", which is for"),
+              std::string::npos)
+        << other;
+  }
+}
+
 TEST(Assemble, MistakesOfAllStagesAreReportedTogether) {
   const std::string text =
       problems(with(with(riesz_gas, "upper = [1.0]", "upper = [-1.0]"), "count = 1000", "cuont = 3"),
@@ -484,7 +494,7 @@ TEST(Assemble, MistakesOfAllStagesAreReportedTogether) {
             "c.toml:6: model.domain.upper: entry 1 is -1.0, must be > lower, which is -1.0\n"
             "c.toml:22: particles.cuont: unknown key, did you mean \"count\"? Allowed: count, replicas, "
             "timestep, accuracy, scheme, "
-            "summation, batch_size, tolerance, seed\n"
+            "summation, precision, batch_size, tolerance, seed\n"
             "--set: time.snapshots_every: is 0.25, must be a multiple of output_every, which is 0.1");
 }
 

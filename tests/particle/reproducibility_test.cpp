@@ -13,6 +13,7 @@ struct Case {
   std::string name;
   Model model;
   Scheme scheme;
+  PairSum::Options summation{};
 };
 
 std::vector<Case> cases() {
@@ -30,6 +31,16 @@ std::vector<Case> cases() {
       all.push_back({label + " log interval", {interval, {}, {LogarithmicInteraction{}}, 2.0}, scheme});
     }
   }
+  const Model smooth{square, {QuadraticPotential{}}, {GaussianInteraction{}}, 3.0};
+  all.push_back({"random batches",
+                 smooth,
+                 Scheme::Reflected,
+                 {.method = PairSum::Method::RandomBatch, .batch_size = 3}});
+  all.push_back({"fast sum", smooth, Scheme::Reflected, {.method = PairSum::Method::Fast}});
+  all.push_back({"single precision",
+                 {interval, {}, {LogarithmicInteraction{}}, 2.0},
+                 Scheme::Reflected,
+                 {.method = PairSum::Method::Direct, .precision = PairSum::Precision::Single}});
   return all;
 }
 
@@ -37,8 +48,10 @@ std::vector<double> positions_after(const Case& c, std::int64_t steps, int threa
                                     std::size_t particles) {
   State state{uniform_ensemble(c.model.domain, replicas, particles), {}};
   const double h = 0.002;
+  PairSum::Options summation = c.summation;
+  summation.threads = threads;
   const Result result =
-      run(c.model, state, {.scheme = c.scheme, .timestep = h, .seed = 9, .summation = {.threads = threads}},
+      run(c.model, state, {.scheme = c.scheme, .timestep = h, .seed = 9, .summation = summation},
           Schedule::every(0.1, 0.0, h * static_cast<double>(steps)), {}, {});
   EXPECT_EQ(result.status, RunStatus::Completed) << c.name << ": " << result.message;
   return state.ensemble.positions;
@@ -57,7 +70,7 @@ TEST(Run, HasTheSameBitsForOneTwoAndThreeThreads) {
 
 TEST(Run, ResumedInTheMiddleOfAnOutputIntervalHasTheBitsOfTheWholeRun) {
   for (const Case& c : cases()) {
-    const Options options{.scheme = c.scheme, .timestep = 0.0021, .seed = 9};
+    const Options options{.scheme = c.scheme, .timestep = 0.0021, .seed = 9, .summation = c.summation};
     const Schedule schedule = Schedule::every(0.07, 0.0, 0.42);
     const auto start = uniform_ensemble(c.model.domain, 2, 20);
     State whole{start, {}};

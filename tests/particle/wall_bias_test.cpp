@@ -1,5 +1,6 @@
 // Weak order of the schemes at a wall. The numbers are E_h f - E f of the stationary laws of the schemes,
 // from the integral equations of their one-step kernels, solved by quadrature to nine digits.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "helpers.hpp"
@@ -25,6 +26,8 @@ Mean bias(const Model& model, Scheme scheme, double timestep, std::size_t partic
   const auto ensemble = uniform_ensemble(model.domain, 50, particles / 50, 3);
   Mean mean = stationary_mean(model, ensemble, options, 4.0, 44.0, 0.2, f);
   mean.value -= exact;
+  fmt::print("{}, d = {}, h = {}: bias {:.3e} +- {:.1e}\n", name(scheme), dimension(model.domain), timestep,
+             mean.value, mean.standard_error);
   return mean;
 }
 

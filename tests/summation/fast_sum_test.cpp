@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "core/noise.hpp"
+#include "potentials/expression.hpp"
 #include "summation/far_field.hpp"
 #include "summation/pair_sum.hpp"
 
@@ -151,7 +153,9 @@ TEST(FastSum, SeveralInteractionsShareOneMesh) {
   const auto x = cloud(3000, 2);
   const Model model =
       box_model(2, {LogarithmicInteraction{}, RieszInteraction{.exponent = 0.5, .strength = -0.3},
-                    GaussianInteraction{3.0, 0.2}, QuadraticInteraction{}});
+                    GaussianInteraction{3.0, 0.2}, QuadraticInteraction{},
+                    ExpressionInteraction{
+                        std::make_shared<ExpressionFunction>("exp(-r)", std::vector<std::string>{"r"})}});
   const Sums exact = sums_of(model, x, PairSum::Method::Direct),
              fast = sums_of(model, x, PairSum::Method::Fast);
   EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6);

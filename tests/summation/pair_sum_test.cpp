@@ -175,6 +175,65 @@ TEST(PairSum, HasTheSameBitsForOneTwoAndThreeThreads) {
   }
 }
 
+Sums in_floats(const Model& model, const std::vector<double>& positions, std::size_t d, int threads = 1) {
+  Sums sums{std::vector<double>(positions.size(), 0.0)};
+  const PairSum pair_sum(
+      model, positions.size() / d,
+      {.method = PairSum::Method::Direct, .precision = PairSum::Precision::Single, .threads = threads});
+  pair_sum.add_forces(positions, 1, sums.forces, std::span(&sums.energy, 1));
+  return sums;
+}
+
+TEST(SinglePrecision, ForcesAndEnergiesAreThoseOfDoublesToTwoMillionths) {
+  for (const std::size_t d : {1, 2, 3, 5, 16}) {
+    for (const auto& [label, w] : interactions(d)) {
+      for (const std::size_t n : {2, 9, 130, 1500}) {
+        if (n == 1500 && label == "expression") continue;
+        const auto positions = cloud(n, d);
+        const Model model = free_model(d, {w});
+        const Sums exact = by_pair_sum(model, positions, d), single = in_floats(model, positions, d);
+        EXPECT_LT(relative_distance(single.forces, exact.forces), 2e-6)
+            << label << " d=" << d << " N=" << n;
+        EXPECT_NEAR(single.energy, exact.energy, 1e-6 * std::abs(exact.energy) + 1e-7)
+            << label << " d=" << d << " N=" << n;
+      }
+    }
+  }
+}
+
+/// A float alone would lose the difference of two particles that are 1e-8 apart.
+TEST(SinglePrecision, ClosePairsFarFromTheOriginKeepTheirDigits) {
+  auto positions = cloud(200, 2);
+  for (double& x : positions) x += 7.0;
+  positions[2] = positions[0] + 1e-8, positions[3] = positions[1] - 2e-8;
+  const Model model = free_model(2, {LogarithmicInteraction{}});
+  const Sums exact = by_pair_sum(model, positions, 2), single = in_floats(model, positions, 2);
+  EXPECT_LT(relative_distance(single.forces, exact.forces), 1e-6);
+}
+
+TEST(SinglePrecision, WhatLeavesTheRangeOfFloatsIsSummedInDoubles) {
+  auto positions = cloud(50, 3);
+  for (std::size_t k = 0; k < 3; ++k) positions[k] *= 1e-12, positions[3 + k] = positions[k] * (1.0 + 1e-3);
+  const Model model = free_model(3, {RieszInteraction{.exponent = 2.0}});
+  const Sums exact = by_pair_sum(model, positions, 3), single = in_floats(model, positions, 3);
+  EXPECT_EQ(single.forces, exact.forces);
+  EXPECT_EQ(single.energy, exact.energy);
+  positions[3] = positions[0], positions[4] = positions[1], positions[5] = positions[2];
+  EXPECT_EQ(in_floats(model, positions, 3).energy, std::numeric_limits<double>::infinity());
+}
+
+TEST(SinglePrecision, HasTheSameBitsForOneTwoAndThreeThreads) {
+  const auto positions = cloud(1500, 2);
+  const Model model = free_model(2, {RieszInteraction{.exponent = 0.7}});
+  const Sums reference = in_floats(model, positions, 2);
+  EXPECT_NE(reference.forces, by_pair_sum(model, positions, 2).forces);
+  for (const int threads : {2, 3}) {
+    const Sums sums = in_floats(model, positions, 2, threads);
+    EXPECT_EQ(sums.forces, reference.forces);
+    EXPECT_EQ(sums.energy, reference.energy);
+  }
+}
+
 TEST(PairSum, ABatchOfReplicasIsEachReplicaAlone) {
   const std::size_t n = 33, d = 3, replicas = 5;
   const Model model = free_model(d, {RieszInteraction{.exponent = 1.0}, QuadraticInteraction{}});

@@ -1,26 +1,51 @@
-// Compiled once per processor level (RIESZFLOW_SIMD_LEVEL is a name), see summation/CMakeLists.txt.
-// Method: j in lanes, four i at a time broadcast, both directions of a pair from one evaluation (Newton's
-// third law).
+// Compiled once per processor level (RIESZFLOW_SIMD_LEVEL is a name) in doubles and, with RIESZFLOW_SINGLE,
+// in floats: see summation/CMakeLists.txt. Method: j in lanes, four i at a time broadcast, both directions of
+// a pair from one evaluation (Newton's third law).
 #include "summation/simd/direct_kernels.hpp"
 
 #include "summation/simd/radial_kernels.hpp"
 
 namespace {
 
-using rieszflow::simd::Columns;
+using Columns = rieszflow::simd::BasicColumns<Real>;
 using rieszflow::simd::padding;
 using rieszflow::simd::Range;
+
+/// M particles, each in all lanes.
+template <int M, int D>
+struct Rows {
+  Vec position[M][D], remainder[single_precision ? M : 1][D];
+  RIESZFLOW_INLINE Rows(const Columns& c, std::size_t i) {
+    for (int m = 0; m < M; ++m) {
+      for (int k = 0; k < D; ++k) {
+        position[m][k] = broadcast(c.positions[k * c.stride + i + m]);
+        if constexpr (single_precision) remainder[m][k] = broadcast(c.remainders[k * c.stride + i + m]);
+      }
+    }
+  }
+#if !defined(RIESZFLOW_SINGLE)
+  RIESZFLOW_INLINE explicit Rows(const double* point) {
+    for (int k = 0; k < D; ++k) position[0][k] = broadcast(point[k]);
+  }
+#endif
+};
 
 /// M rows i, i+1, ... against the lanes [j, j + lanes). Masked: only lanes set in `present` are pairs.
 /// OneSided: the columns feel nothing.
 template <class Kernel, int D, int M, bool WithEnergy, bool Masked, bool OneSided>
-RIESZFLOW_INLINE void group(const Kernel& kernel, double softening, const Columns& c, const Vec (&x)[M][D],
+RIESZFLOW_INLINE void group(const Kernel& kernel, Real softening, const Columns& c, const Rows<M, D>& x,
                             Vec (&force)[M][D], std::size_t j, const Int* present,
                             typename Kernel::Energy& energy) {
-  Vec column[D], difference[M][D], squared[M], over_r[M];
-  for (int k = 0; k < D; ++k) column[k] = load(c.positions + k * c.stride + j);
+  Vec difference[M][D], squared[M], over_r[M];
+  for (int k = 0; k < D; ++k) {
+    const Vec column = load(c.positions + k * c.stride + j);
+    for (int m = 0; m < M; ++m) difference[m][k] = x.position[m][k] - column;
+    if constexpr (single_precision) {
+      const Vec remainder = load(c.remainders + k * c.stride + j);
+      for (int m = 0; m < M; ++m) difference[m][k] += x.remainder[m][k] - remainder;
+    }
+  }
   for (int m = 0; m < M; ++m) {
-    for (int k = 0; k < D; ++k) difference[m][k] = x[m][k] - column[k];
     squared[m] = difference[m][0] * difference[m][0] + softening;
     for (int k = 1; k < D; ++k) squared[m] = difference[m][k] * difference[m][k] + squared[m];
   }
@@ -38,26 +63,38 @@ RIESZFLOW_INLINE void group(const Kernel& kernel, double softening, const Column
   }
 }
 
-/// M rows against the columns [begin, end), begin a multiple of `lanes`.
+/// Lanes from `first` on that lie behind row i, i + 1, ...: of rows that are columns too, each pair once.
+template <int M>
+RIESZFLOW_INLINE void behind_rows(std::size_t i, std::size_t first, std::size_t end, Int (&present)[M]) {
+  const Int lane = lane_numbers();
+  const auto count = static_cast<Whole>(end - first < lanes ? end - first : lanes);
+  for (int m = 0; m < M; ++m) present[m] = (lane > static_cast<Whole>(i - first) + m) & (lane < count);
+}
+
+/// M rows against the columns [begin, end), begin a multiple of `lanes`; on the diagonal of the pairs,
+/// against those from the rows on, which lie in one group of lanes.
 template <class Kernel, int D, int M, bool WithEnergy>
-RIESZFLOW_INLINE void strip(const Kernel& kernel, double softening, const Columns& c, std::size_t i,
-                            std::size_t begin, std::size_t end, typename Kernel::Energy& energy) {
-  if (begin >= end) return;
-  Vec x[M][D], force[M][D];
-  for (int m = 0; m < M; ++m) {
-    for (int k = 0; k < D; ++k) {
-      x[m][k] = broadcast(c.positions[k * c.stride + i + m]);
-      force[m][k] = Vec{};
-    }
+RIESZFLOW_INLINE void strip(const Kernel& kernel, Real softening, const Columns& c, std::size_t i,
+                            bool diagonal, std::size_t begin, std::size_t end,
+                            typename Kernel::Energy& energy) {
+  Rows<M, D> x(c, i);
+  Vec force[M][D] = {};
+  if (diagonal) {
+    Int present[M];
+    begin = i / lanes * lanes;
+    behind_rows<M>(i, begin, end, present);
+    group<Kernel, D, M, WithEnergy, true, false>(kernel, softening, c, x, force, begin, present, energy);
+    begin += lanes;
   }
+  if (end < begin) end = begin;
   const std::size_t full = begin + (end - begin) / lanes * lanes;
   for (std::size_t j = begin; j < full; j += lanes) {
-    if constexpr (Kernel::rows_in_memory) asm volatile("" : "+m"(x));
+    if constexpr (Kernel::rows_in_memory || single_precision) asm volatile("" : "+m"(x));
     group<Kernel, D, M, WithEnergy, false, false>(kernel, softening, c, x, force, j, nullptr, energy);
   }
   if (full < end) {
     Int present[M];
-    for (int m = 0; m < M; ++m) present[m] = lane_numbers() < static_cast<std::int64_t>(end - full);
+    for (int m = 0; m < M; ++m) present[m] = lane_numbers() < static_cast<Whole>(end - full);
     group<Kernel, D, M, WithEnergy, true, false>(kernel, softening, c, x, force, full, present, energy);
   }
   for (int m = 0; m < M; ++m) {
@@ -67,55 +104,50 @@ RIESZFLOW_INLINE void strip(const Kernel& kernel, double softening, const Column
 
 /// One row against the lanes [j, j + lanes) that it belongs to, or to which the lane `skip` belongs.
 template <class Kernel, int D, bool WithEnergy>
-RIESZFLOW_INLINE void own_lanes(const Kernel& kernel, double softening, const Columns& c,
-                                const Vec (&x)[1][D], Vec (&force)[1][D], std::size_t skip, std::size_t j,
-                                std::size_t end, typename Kernel::Energy& energy) {
-  const Int lane = lane_numbers() + static_cast<std::int64_t>(j);
-  const Int present[1] = {(lane < static_cast<std::int64_t>(end)) &
-                          (lane != static_cast<std::int64_t>(skip))};
+RIESZFLOW_INLINE void own_lanes(const Kernel& kernel, Real softening, const Columns& c, const Rows<1, D>& x,
+                                Vec (&force)[1][D], std::size_t skip, std::size_t j, std::size_t end,
+                                typename Kernel::Energy& energy) {
+  const Int lane = lane_numbers() + static_cast<Whole>(j);
+  const Int present[1] = {(lane < static_cast<Whole>(end)) & (lane != static_cast<Whole>(skip))};
   group<Kernel, D, 1, WithEnergy, true, true>(kernel, softening, c, x, force, j, present, energy);
 }
 
+/// Energy of a tile. Floats are added up strip by strip only.
+template <class Kernel>
+struct TileEnergy {
+  const Kernel& kernel;
+  typename Kernel::Energy strips{};
+  double sum = 0.0;
+  explicit TileEnergy(const Kernel& of) : kernel(of) {}
+  RIESZFLOW_INLINE void close_strip() {
+    if constexpr (single_precision) sum += kernel.finish(strips.value()), strips = {};
+  }
+  RIESZFLOW_INLINE double value() const { return sum + kernel.finish(strips.value()); }
+};
+
 template <class Kernel, int D, bool WithEnergy>
-double tile(const Kernel& kernel, double softening, const Columns& c, Range rows, Range cols) {
-  typename Kernel::Energy once, twice;
+double tile(const Kernel& kernel, Real softening, const Columns& c, Range rows, Range cols) {
+  TileEnergy<Kernel> energy(kernel);
   std::size_t i = rows.begin;
-  const auto later_columns = [&](std::size_t row) {
-    return rows.begin == cols.begin ? row / lanes * lanes + lanes : cols.begin;
-  };
-  for (; i + 4 <= rows.end; i += 4) {
-    if constexpr (lanes >= 4) {
-      strip<Kernel, D, 4, WithEnergy>(kernel, softening, c, i, later_columns(i), cols.end, once);
-    } else {
-      if (rows.begin == cols.begin) {
-        for (int m = 0; m < 4; ++m) {
-          strip<Kernel, D, 1, WithEnergy>(kernel, softening, c, i + m, later_columns(i + m), cols.end, once);
-        }
-      } else {
-        strip<Kernel, D, 4, WithEnergy>(kernel, softening, c, i, cols.begin, cols.end, once);
-      }
+  const bool diagonal = rows.begin == cols.begin;
+  if (lanes >= 4 || !diagonal) {
+    for (; i + 4 <= rows.end; i += 4) {
+      strip<Kernel, D, 4, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end, energy.strips);
+      if constexpr (WithEnergy) energy.close_strip();
     }
   }
   for (; i < rows.end; ++i)
-    strip<Kernel, D, 1, WithEnergy>(kernel, softening, c, i, later_columns(i), cols.end, once);
-  if (rows.begin == cols.begin) {
-    for (i = rows.begin; i < rows.end; ++i) {
-      Vec x[1][D], force[1][D];
-      for (int k = 0; k < D; ++k) x[0][k] = broadcast(c.positions[k * c.stride + i]), force[0][k] = Vec{};
-      own_lanes<Kernel, D, WithEnergy>(kernel, softening, c, x, force, i, i / lanes * lanes, rows.end, twice);
-      for (int k = 0; k < D; ++k) c.forces[k * c.stride + i] += total(force[0][k]);
-    }
-  }
-  if constexpr (!WithEnergy) return 0.0;
-  return kernel.finish(once.value()) + 0.5 * kernel.finish(twice.value());
+    strip<Kernel, D, 1, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end, energy.strips);
+  return WithEnergy ? energy.value() : 0.0;
 }
 
+#if !defined(RIESZFLOW_SINGLE)
 template <class Kernel, int D>
-double row(const Kernel& kernel, double softening, const Columns& c, std::size_t count, std::size_t skip,
+double row(const Kernel& kernel, Real softening, const Columns& c, std::size_t count, std::size_t skip,
            const double* point, double* force) {
   typename Kernel::Energy energy;
-  Vec x[1][D], sum[1][D];
-  for (int k = 0; k < D; ++k) x[0][k] = broadcast(point[k]), sum[0][k] = Vec{};
+  const Rows<1, D> x(point);
+  Vec sum[1][D] = {};
   for (std::size_t j = 0; j < count; j += lanes) {
     if (j + lanes <= count && (skip < j || skip >= j + lanes)) {
       group<Kernel, D, 1, true, false, true>(kernel, softening, c, x, sum, j, nullptr, energy);
@@ -126,18 +158,19 @@ double row(const Kernel& kernel, double softening, const Columns& c, std::size_t
   for (int k = 0; k < D; ++k) force[k] = total(sum[0][k]);
   return kernel.finish(energy.value());
 }
+#endif
 
 // Any dimension: M rows against V vectors of columns at once, in two passes over the coordinates, squared
 // distances first. A sum for a row lies in memory between the columns, (coordinate, row, lane) in `scratch`.
 
 template <class Kernel, int M, int V, bool WithEnergy, bool Masked, bool OneSided>
-RIESZFLOW_INLINE void group_any(const Kernel& kernel, double softening, const Columns& c, const double* row,
-                                std::size_t row_stride, double* scratch, std::size_t j, const Int* present,
+RIESZFLOW_INLINE void group_any(const Kernel& kernel, Real softening, const Columns& c, const Real* row,
+                                std::size_t row_stride, Real* scratch, std::size_t j, const Int* present,
                                 typename Kernel::Energy& energy) {
   static_assert(!Masked || V == 1);
   Vec squared[V][M], over_r[V][M];
-  const double* columns[V];
-  double* felt[V];
+  const Real* columns[V];
+  Real* felt[V];
   for (int v = 0; v < V; ++v) {
     const std::size_t first = j + static_cast<std::size_t>(v * lanes);
     const std::size_t at = (first / padding * c.dimension) * padding + first % padding;
@@ -145,11 +178,19 @@ RIESZFLOW_INLINE void group_any(const Kernel& kernel, double softening, const Co
     felt[v] = c.forces + at;
     for (int m = 0; m < M; ++m) squared[v][m] = broadcast(softening);
   }
+  const auto difference_of = [&](std::size_t k, int v, int m, Vec column) __attribute__((always_inline)) {
+    if constexpr (single_precision) {
+      const Real* const low = c.remainders + (columns[v] - c.positions);
+      const Real* const row_low = c.remainders + (row - c.positions);
+      return (row[k * row_stride + m] - column) + (row_low[k * row_stride + m] - load(low + k * padding));
+    }
+    return row[k * row_stride + m] - column;
+  };
   for (std::size_t k = 0; k < c.dimension; ++k) {
     for (int v = 0; v < V; ++v) {
       const Vec column = load(columns[v] + k * padding);
       for (int m = 0; m < M; ++m) {
-        const Vec difference = row[k * row_stride + m] - column;
+        const Vec difference = difference_of(k, v, m, column);
         squared[v][m] = difference * difference + squared[v][m];
       }
     }
@@ -167,7 +208,7 @@ RIESZFLOW_INLINE void group_any(const Kernel& kernel, double softening, const Co
       const Vec column = load(columns[v] + k * padding);
       Vec theirs = OneSided ? Vec{} : load(felt[v] + k * padding);
       for (int m = 0; m < M; ++m) {
-        const Vec difference = row[k * row_stride + m] - column;
+        const Vec difference = difference_of(k, v, m, column);
         sum[m] += over_r[v][m] * difference;
         if constexpr (!OneSided) theirs -= over_r[v][m] * difference;
       }
@@ -181,18 +222,26 @@ RIESZFLOW_INLINE std::size_t block_place(const Columns& c, std::size_t i) {
   return (i / padding * c.dimension) * padding + i % padding;
 }
 
-RIESZFLOW_INLINE void clear(double* scratch, std::size_t count) {
-  for (std::size_t n = 0; n < count; ++n) scratch[n] = 0.0;
+RIESZFLOW_INLINE void clear(Real* scratch, std::size_t count) {
+  for (std::size_t n = 0; n < count; ++n) scratch[n] = 0;
 }
 
 template <class Kernel, int M, bool WithEnergy>
-RIESZFLOW_INLINE void strip_any(const Kernel& kernel, double softening, const Columns& c, std::size_t i,
-                                std::size_t begin, std::size_t end, double* scratch,
+RIESZFLOW_INLINE void strip_any(const Kernel& kernel, Real softening, const Columns& c, std::size_t i,
+                                bool diagonal, std::size_t begin, std::size_t end, Real* scratch,
                                 typename Kernel::Energy& energy) {
-  if (begin >= end) return;
   constexpr int V = 4;
-  const double* const row = c.positions + block_place(c, i);
+  const Real* const row = c.positions + block_place(c, i);
   clear(scratch, c.dimension * M * lanes);
+  if (diagonal) {
+    Int present[M];
+    begin = i / lanes * lanes;
+    behind_rows<M>(i, begin, end, present);
+    group_any<Kernel, M, 1, WithEnergy, true, false>(kernel, softening, c, row, padding, scratch, begin,
+                                                     present, energy);
+    begin += lanes;
+  }
+  if (end < begin) end = begin;
   const std::size_t full = begin + (end - begin) / lanes * lanes;
   std::size_t j = begin;
   for (; j + V * lanes <= full; j += V * lanes) {
@@ -205,11 +254,11 @@ RIESZFLOW_INLINE void strip_any(const Kernel& kernel, double softening, const Co
   }
   if (full < end) {
     Int present[M];
-    for (int m = 0; m < M; ++m) present[m] = lane_numbers() < static_cast<std::int64_t>(end - full);
+    for (int m = 0; m < M; ++m) present[m] = lane_numbers() < static_cast<Whole>(end - full);
     group_any<Kernel, M, 1, WithEnergy, true, false>(kernel, softening, c, row, padding, scratch, full,
                                                      present, energy);
   }
-  double* const mine = c.forces + block_place(c, i);
+  Real* const mine = c.forces + block_place(c, i);
   for (std::size_t k = 0; k < c.dimension; ++k) {
     for (int m = 0; m < M; ++m) mine[k * padding + m] += total(load(scratch + (k * M + m) * lanes));
   }
@@ -217,52 +266,38 @@ RIESZFLOW_INLINE void strip_any(const Kernel& kernel, double softening, const Co
 
 /// One row against the lanes [j, j + lanes) without `skip` and what lies past `end`; adds to scratch.
 template <class Kernel, bool WithEnergy>
-RIESZFLOW_INLINE void own_lanes_any(const Kernel& kernel, double softening, const Columns& c,
-                                    const double* row, std::size_t row_stride, std::size_t skip,
-                                    std::size_t j, std::size_t end, double* scratch,
-                                    typename Kernel::Energy& energy) {
-  const Int lane = lane_numbers() + static_cast<std::int64_t>(j);
-  const Int present[1] = {(lane < static_cast<std::int64_t>(end)) &
-                          (lane != static_cast<std::int64_t>(skip))};
+RIESZFLOW_INLINE void own_lanes_any(const Kernel& kernel, Real softening, const Columns& c, const Real* row,
+                                    std::size_t row_stride, std::size_t skip, std::size_t j, std::size_t end,
+                                    Real* scratch, typename Kernel::Energy& energy) {
+  const Int lane = lane_numbers() + static_cast<Whole>(j);
+  const Int present[1] = {(lane < static_cast<Whole>(end)) & (lane != static_cast<Whole>(skip))};
   group_any<Kernel, 1, 1, WithEnergy, true, true>(kernel, softening, c, row, row_stride, scratch, j, present,
                                                   energy);
 }
 
 template <class Kernel, bool WithEnergy>
-double tile_any(const Kernel& kernel, double softening, const Columns& c, Range rows, Range cols,
-                double* scratch) {
-  typename Kernel::Energy once, twice;
+double tile_any(const Kernel& kernel, Real softening, const Columns& c, Range rows, Range cols,
+                Real* scratch) {
+  TileEnergy<Kernel> energy(kernel);
   std::size_t i = rows.begin;
   const bool diagonal = rows.begin == cols.begin;
-  const auto later_columns = [&](std::size_t row) {
-    return diagonal ? row / lanes * lanes + lanes : cols.begin;
-  };
   if (lanes >= 4 || !diagonal) {
     for (; i + 4 <= rows.end; i += 4) {
-      strip_any<Kernel, 4, WithEnergy>(kernel, softening, c, i, later_columns(i), cols.end, scratch, once);
+      strip_any<Kernel, 4, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end, scratch,
+                                       energy.strips);
+      if constexpr (WithEnergy) energy.close_strip();
     }
   }
-  for (; i < rows.end; ++i) {
-    strip_any<Kernel, 1, WithEnergy>(kernel, softening, c, i, later_columns(i), cols.end, scratch, once);
-  }
-  if (diagonal) {
-    for (i = rows.begin; i < rows.end; ++i) {
-      clear(scratch, c.dimension * lanes);
-      const std::size_t place = block_place(c, i);
-      own_lanes_any<Kernel, WithEnergy>(kernel, softening, c, c.positions + place, padding, i,
-                                        i / lanes * lanes, rows.end, scratch, twice);
-      for (std::size_t k = 0; k < c.dimension; ++k) {
-        c.forces[place + k * padding] += total(load(scratch + k * lanes));
-      }
-    }
-  }
-  if constexpr (!WithEnergy) return 0.0;
-  return kernel.finish(once.value()) + 0.5 * kernel.finish(twice.value());
+  for (; i < rows.end; ++i)
+    strip_any<Kernel, 1, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end, scratch,
+                                     energy.strips);
+  return WithEnergy ? energy.value() : 0.0;
 }
 
+#if !defined(RIESZFLOW_SINGLE)
 template <class Kernel>
-double row_any(const Kernel& kernel, double softening, const Columns& c, std::size_t count, std::size_t skip,
-               const double* point, double* force, double* scratch) {
+double row_any(const Kernel& kernel, Real softening, const Columns& c, std::size_t count, std::size_t skip,
+               const double* point, double* force, Real* scratch) {
   typename Kernel::Energy energy;
   clear(scratch, c.dimension * lanes);
   for (std::size_t j = 0; j < count; j += lanes) {
@@ -275,11 +310,12 @@ double row_any(const Kernel& kernel, double softening, const Columns& c, std::si
   for (std::size_t k = 0; k < c.dimension; ++k) force[k] = total(load(scratch + k * lanes));
   return kernel.finish(energy.value());
 }
+#endif
 
 template <class Kernel, bool WithEnergy>
-double tile_of(const RadialKernel& parameters, const Columns& c, Range rows, Range cols, double* scratch) {
+double tile_of(const RadialKernel& parameters, const Columns& c, Range rows, Range cols, Real* scratch) {
   const Kernel kernel(parameters);
-  const double softening = parameters.softening_squared;
+  const Real softening = static_cast<Real>(parameters.softening_squared);
   switch (c.dimension) {
     case 1:
       return tile<Kernel, 1, WithEnergy>(kernel, softening, c, rows, cols);
@@ -291,11 +327,20 @@ double tile_of(const RadialKernel& parameters, const Columns& c, Range rows, Ran
   return tile_any<Kernel, WithEnergy>(kernel, softening, c, rows, cols, scratch);
 }
 
+double any_tile(const RadialKernel& kernel, const Columns& c, Range rows, Range cols, bool with_energy,
+                Real* scratch) {
+  return with_kernel(kernel.kind, [&]<class Kernel>() {
+    return with_energy ? tile_of<Kernel, true>(kernel, c, rows, cols, scratch)
+                       : tile_of<Kernel, false>(kernel, c, rows, cols, scratch);
+  });
+}
+
+#if !defined(RIESZFLOW_SINGLE)
 template <class Kernel>
 double row_of(const RadialKernel& parameters, const Columns& c, std::size_t count, std::size_t skip,
-              const double* point, double* force, double* scratch) {
+              const double* point, double* force, Real* scratch) {
   const Kernel kernel(parameters);
-  const double softening = parameters.softening_squared;
+  const Real softening = static_cast<Real>(parameters.softening_squared);
   switch (c.dimension) {
     case 1:
       return row<Kernel, 1>(kernel, softening, c, count, skip, point, force);
@@ -320,16 +365,8 @@ void pointwise_of(const RadialKernel& parameters, std::size_t count, const doubl
   }
 }
 
-double any_tile(const RadialKernel& kernel, const Columns& c, Range rows, Range cols, bool with_energy,
-                double* scratch) {
-  return with_kernel(kernel.kind, [&]<class Kernel>() {
-    return with_energy ? tile_of<Kernel, true>(kernel, c, rows, cols, scratch)
-                       : tile_of<Kernel, false>(kernel, c, rows, cols, scratch);
-  });
-}
-
 double any_row(const RadialKernel& kernel, const Columns& c, std::size_t count, std::size_t skip,
-               const double* point, double* force, double* scratch) {
+               const double* point, double* force, Real* scratch) {
   return with_kernel(kernel.kind, [&]<class Kernel>() {
     return row_of<Kernel>(kernel, c, count, skip, point, force, scratch);
   });
@@ -342,6 +379,7 @@ void any_pointwise(const RadialKernel& kernel, std::size_t count, const double* 
     return 0.0;
   });
 }
+#endif
 
 #define RIESZFLOW_TEXT(x) #x
 #define RIESZFLOW_STRING(x) RIESZFLOW_TEXT(x)
@@ -349,7 +387,14 @@ void any_pointwise(const RadialKernel& kernel, std::size_t count, const double* 
 }  // namespace
 
 namespace rieszflow::simd {
+#if defined(RIESZFLOW_SINGLE)
+#define RIESZFLOW_JOIN(a, b) a##b
+#define RIESZFLOW_NAME(level) RIESZFLOW_JOIN(single_, level)
+extern const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL);
+const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL){any_tile};
+#else
 extern const DirectKernels RIESZFLOW_SIMD_LEVEL;
 const DirectKernels RIESZFLOW_SIMD_LEVEL{any_tile, any_row, any_pointwise,
                                          RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
+#endif
 }  // namespace rieszflow::simd

@@ -24,6 +24,12 @@ struct PowerTable {
   static constexpr int degree = 8;
   double root[16], scale[16], low[8], middle[16], high[16];
   double coefficients[degree + 1];  ///< of (1 + t)^-a, interpolated at Chebyshev nodes
+  /// In floats, whose exponents need two tables: x^-a = polynomial(t) scale[k] low[e & 15] high[e >> 4].
+  /// Relative error below 4e-7 where x^-a is a normal number.
+  struct Single {
+    float root[16], scale[16], low[16], high[16];
+    float coefficients[5];
+  } single;
   explicit PowerTable(double a);
 };
 
@@ -39,18 +45,22 @@ struct RadialKernel {
 /// One replica, laid out for vectors of particles: up to three dimensions coordinate by coordinate, above in
 /// blocks of `padding` particles, each coordinate by coordinate. `stride` is a multiple of `padding` and at
 /// least the particle count; what lies past the count is finite and is never a particle.
-constexpr std::size_t padding = 8;
-struct Columns {
-  const double* positions = nullptr;  ///< (dimension * stride), ordered by place()
-  double* forces = nullptr;           ///< the same order
+constexpr std::size_t padding = 16;
+template <class Real>
+struct BasicColumns {
+  const Real* positions = nullptr;  ///< (dimension * stride), ordered by place()
+  Real* forces = nullptr;           ///< the same order
   std::size_t stride = 0;
   std::size_t dimension = 0;
+  const Real* remainders = nullptr;  ///< floats only: what the positions lack, in the same order
 
   std::size_t place(std::size_t particle, std::size_t k) const {
     return dimension <= 3 ? k * stride + particle
                           : (particle / padding * dimension + k) * padding + particle % padding;
   }
 };
+using Columns = BasicColumns<double>;
+using SingleColumns = BasicColumns<float>;
 
 /// Particles [begin, end); begin is a multiple of `padding`.
 struct Range {
@@ -60,7 +70,7 @@ struct Range {
 struct DirectKernels {
   /// forces of both ranges += force_over_r (x_i - x_j) for all i in `rows`, j in `columns`, i != j; the
   /// ranges are equal or disjoint. Returns sum of W over the unordered pairs when `with_energy`, else 0.
-  /// scratch: 4 * 8 * dimension doubles when dimension > 3.
+  /// scratch: 4 * padding * dimension doubles when dimension > 3.
   double (*tile)(const RadialKernel& kernel, const Columns& columns, Range rows, Range cols, bool with_energy,
                  double* scratch);
   /// force[k] = sum over j != skip of force_over_r (point_k - x_jk), overwritten; returns the sum of W.
@@ -73,7 +83,15 @@ struct DirectKernels {
   const char* level;
 };
 
+/// The tile in floats, at twice the rate. A position is a pair of floats, so that differences of close
+/// particles keep their digits; sums over pairs run in floats within a tile.
+struct SingleKernels {
+  double (*tile)(const RadialKernel& kernel, const SingleColumns& columns, Range rows, Range cols,
+                 bool with_energy, float* scratch);
+};
+
 /// The widest that this processor can run.
 const DirectKernels& direct_kernels();
+const SingleKernels& single_kernels();
 
 }  // namespace rieszflow::simd

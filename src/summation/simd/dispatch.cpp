@@ -32,19 +32,36 @@ PowerTable::PowerTable(double a) {
     basis[0] *= -node[i];
   }
   for (int k = 0; k < n; ++k) coefficients[k] = static_cast<double>(power[k]);
+  for (int k = 0; k < 16; ++k) {
+    single.root[k] = static_cast<float>(root[k]);
+    // t is measured from the rounded root.
+    single.scale[k] = static_cast<float>(std::pow(static_cast<double>(single.root[k]), a));
+    single.low[k] = static_cast<float>(std::exp2(-k * a));
+    single.high[k] = static_cast<float>(std::exp2((127.0 - 16.0 * k) * a));
+  }
+  for (int k = 0; k < 5; ++k) single.coefficients[k] = static_cast<float>(power[k]);
 }
 
 extern const DirectKernels baseline;
+extern const SingleKernels single_baseline;
 extern const MeshKernels mesh_baseline;
 
 #if defined(RIESZFLOW_X86_64_LEVELS)
 extern const DirectKernels x86_64_v4, x86_64_v3;
+extern const SingleKernels single_x86_64_v4, single_x86_64_v3;
 extern const MeshKernels mesh_x86_64_v4, mesh_x86_64_v3;
 
 const DirectKernels& direct_kernels() {
   static const DirectKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? x86_64_v4
                                        : __builtin_cpu_supports("x86-64-v3") ? x86_64_v3
                                                                              : baseline;
+  return widest;
+}
+
+const SingleKernels& single_kernels() {
+  static const SingleKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? single_x86_64_v4
+                                       : __builtin_cpu_supports("x86-64-v3") ? single_x86_64_v3
+                                                                             : single_baseline;
   return widest;
 }
 
@@ -56,6 +73,7 @@ const MeshKernels& mesh_kernels() {
 }
 #else
 const DirectKernels& direct_kernels() { return baseline; }
+const SingleKernels& single_kernels() { return single_baseline; }
 const MeshKernels& mesh_kernels() { return mesh_baseline; }
 #endif
 

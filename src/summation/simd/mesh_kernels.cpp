@@ -39,9 +39,8 @@ RIESZFLOW_INLINE void near_group(const Kernel& kernel, const FarPolynomials& far
     squared[m] = difference[m][0] * difference[m][0];
     for (int k = 1; k < D; ++k) squared[m] = difference[m][k] * difference[m][k] + squared[m];
     present[m] = squared[m] < far.cutoff;
-    if constexpr (Present != Lanes::All) present[m] &= lane_numbers() < static_cast<std::int64_t>(count);
-    if constexpr (Present == Lanes::Behind)
-      present[m] &= lane_numbers() > static_cast<std::int64_t>(m - first);
+    if constexpr (Present != Lanes::All) present[m] &= lane_numbers() < static_cast<Whole>(count);
+    if constexpr (Present == Lanes::Behind) present[m] &= lane_numbers() > static_cast<Whole>(m - first);
     shifted[m] = squared[m] + softening;
     y[m] = squared[m] * (2.0 / far.cutoff) - 1.0;
   }
@@ -143,7 +142,7 @@ template <int Row, bool WithSlope>
 RIESZFLOW_INLINE std::size_t weights_at(const WindowTable& window, double x, Weights<Row>& w) {
   // x - width/2 > 0 for every particle on the mesh, so truncation is the floor.
   const double start = x - 0.5 * window.width;
-  const auto first = static_cast<std::int64_t>(start) + 1;
+  const auto first = static_cast<Whole>(start) + 1;
   const double t = static_cast<double>(first) - start;  // in (0, 1]
   for (int v = 0; v < Row / lanes; ++v) {
     Vec p = load(window.values + window.degree * Row + v * lanes);

@@ -9,8 +9,11 @@ namespace {
 using rieszflow::simd::RadialKernel;
 using rieszflow::simd::RadialKind;
 
-/// Distances below 1.5e-154, whose squares are not normal numbers, count as zero: a pair without direction.
-constexpr double smallest_square = 2.2250738585072014e-308;
+/// Distances below 1.5e-154 (1.1e-19 in floats), whose squares are not normal numbers, count as zero: a pair
+/// without direction.
+constexpr Real smallest_square =
+    static_cast<Real>(single_precision ? 1.17549435e-38 : 2.2250738585072014e-308);
+constexpr Real infinity = static_cast<Real>(__builtin_inf());
 
 /// Sum of W over pairs, per lane.
 struct PlainEnergy {
@@ -19,9 +22,10 @@ struct PlainEnergy {
 };
 
 /// Sum of log R^2 without logarithms: the product of all R^2, its exponent split off after each group of
-/// four. Exact zeros give -inf; four factors stay in range for R between 1e-38 and 1e38.
+/// four. Exact zeros give -inf; four factors stay in range for R between 1e-38 and 1e38. Floats are split one
+/// by one.
 struct ProductEnergy {
-  Vec mantissa = broadcast(1.0);
+  Vec mantissa = broadcast(1);
   Vec exponent{};
   RIESZFLOW_INLINE void multiply(Vec product) {
     Vec e;
@@ -29,8 +33,8 @@ struct ProductEnergy {
     exponent += e;
   }
   RIESZFLOW_INLINE double value() const {
-    double sum = total(exponent) * 0.693147180559945309417;
-    for (int l = 0; l < lanes; ++l) sum += __builtin_log(mantissa[l]);
+    double sum = static_cast<double>(total(exponent)) * 0.693147180559945309417;
+    for (int l = 0; l < lanes; ++l) sum += __builtin_log(static_cast<double>(mantissa[l]));
     return sum;
   }
 };
@@ -48,9 +52,8 @@ struct Logarithm {
     for (int m = 0; m < M; ++m) force[m] = reciprocal<false>(squared[m], squared[m] >= smallest_square);
     if constexpr (WithEnergy) {
       Vec factor[M];
-      for (int m = 0; m < M; ++m)
-        factor[m] = present ? (present[m] ? squared[m] : broadcast(1.0)) : squared[m];
-      if constexpr (M == 4) {
+      for (int m = 0; m < M; ++m) factor[m] = present ? (present[m] ? squared[m] : broadcast(1)) : squared[m];
+      if constexpr (M == 4 && !single_precision) {
         energy.multiply((factor[0] * factor[1]) * (factor[2] * factor[3]));
       } else {
         for (int m = 0; m < M; ++m) energy.multiply(factor[m]);
@@ -61,7 +64,7 @@ struct Logarithm {
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
     const Int distinct = squared >= smallest_square;
     force = reciprocal<Fast>(squared, distinct);
-    value = distinct ? log2(squared) * 0.693147180559945309417 : broadcast(-__builtin_inf());
+    value = distinct ? log2(squared) * static_cast<Real>(0.693147180559945309417) : broadcast(-infinity);
   }
   RIESZFLOW_INLINE static double finish(double log_of_squares) { return -0.5 * log_of_squares; }
 };
@@ -109,7 +112,7 @@ struct InverseFirst : Summed<InverseFirst> {
     const Int distinct = squared >= smallest_square;
     const Vec inverse = reciprocal_root<Fast>(squared, distinct);
     force = inverse * (inverse * inverse);
-    value = distinct ? inverse : broadcast(__builtin_inf());
+    value = distinct ? inverse : broadcast(infinity);
   }
   RIESZFLOW_INLINE static double finish(double sum) { return sum; }
 };
@@ -121,7 +124,7 @@ struct InverseSquare : Summed<InverseSquare> {
     const Int distinct = squared >= smallest_square;
     const Vec inverse = reciprocal<Fast>(squared, distinct);
     force = inverse * inverse;
-    value = distinct ? inverse : broadcast(__builtin_inf());
+    value = distinct ? inverse : broadcast(infinity);
   }
   RIESZFLOW_INLINE static double finish(double sum) { return 0.5 * sum; }
 };
@@ -139,22 +142,28 @@ struct Distance : Summed<Distance> {
 struct Power : Summed<Power> {
   static constexpr bool rows_in_memory = true;
   const rieszflow::simd::PowerTable& table;
-  double half_power, at_zero, inverse_exponent;
+  Real half_power, at_zero;
+  double inverse_exponent;
   explicit Power(const RadialKernel& kernel)
       : table(*kernel.power),
-        half_power(-0.5 * kernel.exponent - 1.0),
-        at_zero(kernel.exponent > 0.0 ? __builtin_inf() : 0.0),
+        half_power(static_cast<Real>(-0.5 * kernel.exponent - 1.0)),
+        at_zero(kernel.exponent > 0.0 ? infinity : Real{0}),
         inverse_exponent(1.0 / kernel.exponent) {}
   RIESZFLOW_INLINE Vec power(Vec v) const {
 #if RIESZFLOW_AVX512
     const Int b = bits(v);
-    const Vec m = from_bits((b & 0x000fffffffffffff) | 0x3ff0000000000000);
+    const Vec m = from_bits((b & fraction_mask) | one_bits);
+#if defined(RIESZFLOW_SINGLE)
+    const auto& t16 = table.single;
+    const Vec t = m * pick16(t16.root, b >> 19) - 1.0f;
+    const Vec scale = pick16(t16.scale, b >> 19) * pick16(t16.low, b >> 23);
+    return (horner(t16.coefficients, t) * scale) * pick16(t16.high, b >> 27);
+#else
     const Vec t = m * pick16(table.root, b >> 48) - 1.0;
-    Vec p = t * table.coefficients[8] + table.coefficients[7];
-    for (int k = 6; k >= 0; --k) p = p * t + table.coefficients[k];
     const Vec scale = (pick16(table.scale, b >> 48) * pick8(table.low, b >> 52)) *
                       (pick16(table.middle, b >> 55) * pick16(table.high, b >> 59));
-    return p * scale;
+    return horner(table.coefficients, t) * scale;
+#endif
 #else
     return exp2(half_power * log2(v));
 #endif
@@ -169,9 +178,9 @@ struct Power : Summed<Power> {
 };
 
 struct Gaussian : Summed<Gaussian> {
-  double rate;
+  Real rate;
   explicit Gaussian(const RadialKernel& kernel)
-      : rate(-0.5 * 1.442695040888963407360 / (kernel.length * kernel.length)) {}
+      : rate(static_cast<Real>(-0.5 * 1.442695040888963407360 / (kernel.length * kernel.length))) {}
   template <bool>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
     value = force = exp2(rate * squared);
@@ -180,14 +189,14 @@ struct Gaussian : Summed<Gaussian> {
 };
 
 struct Morse : Summed<Morse> {
-  double repulsion, repulsion_rate, repulsion_force, attraction, attraction_rate, attraction_force;
+  Real repulsion, repulsion_rate, repulsion_force, attraction, attraction_rate, attraction_force;
   explicit Morse(const RadialKernel& kernel)
-      : repulsion(kernel.repulsion),
-        repulsion_rate(-1.442695040888963407360 / kernel.repulsion_length),
-        repulsion_force(kernel.repulsion / kernel.repulsion_length),
-        attraction(kernel.attraction),
-        attraction_rate(-1.442695040888963407360 / kernel.attraction_length),
-        attraction_force(kernel.attraction / kernel.attraction_length) {}
+      : repulsion(static_cast<Real>(kernel.repulsion)),
+        repulsion_rate(static_cast<Real>(-1.442695040888963407360 / kernel.repulsion_length)),
+        repulsion_force(static_cast<Real>(kernel.repulsion / kernel.repulsion_length)),
+        attraction(static_cast<Real>(kernel.attraction)),
+        attraction_rate(static_cast<Real>(-1.442695040888963407360 / kernel.attraction_length)),
+        attraction_force(static_cast<Real>(kernel.attraction / kernel.attraction_length)) {}
   template <bool Fast>
   RIESZFLOW_INLINE void pair(Vec squared, Vec& force, Vec& value) const {
     const Vec inverse = reciprocal_root<Fast>(squared, squared >= smallest_square);
