@@ -66,6 +66,20 @@ TEST(Plan, CostsGrowWithPairsAndSteps) {
   EXPECT_GT(plan(direct).particle_seconds, 10000.0 * once);
 }
 
+TEST(Plan, KnowsTheMeshAndTheSpeedOfTheFastSum) {
+  side_by_side::Question many = question(1'000'000, 1, {16, 16});
+  many.particles->options.summation.method = PairSum::Method::Direct;
+  const Plan direct = plan(many);
+  many.particles->options.summation.method = PairSum::Method::Fast;
+  const Plan fast = plan(many);
+  EXPECT_GT(fast.memory_bytes, direct.memory_bytes + 30.0 * 1e6) << "the mesh has about a node a particle";
+  EXPECT_LT(fast.memory_bytes, 5e8);
+  EXPECT_LT(fast.particle_seconds, direct.particle_seconds / 50.0);
+  many.particles->options.summation = {.method = PairSum::Method::Direct,
+                                       .precision = PairSum::Precision::Single};
+  EXPECT_LT(plan(many).particle_seconds, 0.6 * direct.particle_seconds);
+}
+
 TEST(Plan, SaysBytesAndTimesInWords) {
   EXPECT_EQ(bytes_text(1536.0), "1.5 KiB");
   EXPECT_EQ(bytes_text(3.0 * 1024 * 1024 * 1024), "3 GiB");
