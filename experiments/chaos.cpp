@@ -229,12 +229,12 @@ sweep::Study study(const Question& question) {
   }
   study.conclude = [curves = study.curves](std::vector<Json>& rows, Json&) {
     sweep::Conclusion conclusion;
-    for (const sweep::Curve& curve : curves) {
-      const Estimate ratio = ratio_to_theory(rows, curve.quantity);
+    for (const sweep::Curve& each : curves) {
+      const Estimate ratio = ratio_to_theory(rows, each.quantity);
       if (ratio.samples == 0) continue;
       conclusion.verdicts.push_back(
-          verdict(curve.quantity + " / closed form",
-                  curve.description + " equals its closed form for the Gaussian model at every N", ratio, 1.0,
+          verdict(each.quantity + " / closed form",
+                  each.description + " equals its closed form for the Gaussian model at every N", ratio, 1.0,
                   4.0 * ratio.standard_error, "exact.hpp OrnsteinUhlenbeck"));
     }
     return conclusion;

@@ -639,6 +639,8 @@ Assembly assemble(const Request& request) {
         refuse(*document, section, key, table->type());
     }
     if (model && type == "stationary") {
+      if (table->has("values") && table->text("parameter") == "inverse_temperature")
+        refuse_override(document->table("model"), "inverse_temperature", "study.values");
       stationary_states::Question question = stationary_of(*table, std::move(*model), request);
       question.name = assembly.name;
       assembly.question = std::move(question);

@@ -10,7 +10,7 @@
 namespace rieszflow::rare_event {
 namespace {
 
-constexpr std::size_t most_bins = 128;
+constexpr std::size_t most_bins = 512;
 constexpr std::size_t samples_per_bin = 16;  ///< the widths of the bins scatter by a quarter
 
 }  // namespace
