@@ -129,11 +129,13 @@ class Run {
     if (!restored_) clock = {.step = -1, .time = -std::numeric_limits<double>::infinity()};
     file_ = io::RunFile::resume(run_path());
     if (stage_ == Stage::Density) {
-      density_.density = {.grid = grid_on(question_.model.domain, question_.density->cells),
-                          .averages = state};
-      density_.clock = clock;
-      density_.next_timestep = checkpoint->numbers.at("next_timestep");
-      density_.energy_defect = checkpoint->numbers.at("energy_defect");
+      if (restored_) {
+        density_.density = {.grid = grid_on(question_.model.domain, question_.density->cells),
+                            .averages = state};
+        density_.clock = clock;
+        density_.next_timestep = checkpoint->numbers.at("next_timestep");
+        density_.energy_defect = checkpoint->numbers.at("energy_defect");
+      }
       file_->drop_after("observables/density", clock);
       file_->drop_after("density", clock);
     } else if (stage_ == Stage::Particles) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint.hpp"
 #include "io/run_file.hpp"
 
 namespace rieszflow::side_by_side {
@@ -181,6 +182,23 @@ TEST_P(EachScheme, AnInterruptedRunContinuesBitwiseWithStrictlyIncreasingTimes) 
     EXPECT_EQ(a.series(name).time, b.series(name).time) << name;
     EXPECT_EQ(a.series(name).value, b.series(name).value) << name;
   }
+}
+
+TEST(SideBySide, ARunKilledBeforeItsFirstStepIsResumedFromItsStart) {
+  Question question = log_gas_question(particle::Scheme::Reflected);
+  const Folder whole, killed;
+  std::filesystem::remove(killed.path());
+  int asked = 0;
+  const Outcome expected = run_in(whole, question, false, [&] {
+    // After the first step only the start has been committed: what a kill now would leave.
+    if (++asked == 1) std::filesystem::copy(whole.path(), killed.path());
+    return false;
+  });
+  ASSERT_TRUE(std::filesystem::exists(killed.path() / "checkpoint.h5"));
+  ASSERT_EQ(io::load_checkpoint(killed.path())->integers.at("step"), 0);
+  const Outcome resumed = run_in(killed, question, true);
+  ASSERT_EQ(resumed.status, RunStatus::Completed) << resumed.message;
+  EXPECT_EQ(fingerprints(resumed), fingerprints(expected));
 }
 
 TEST_P(EachScheme, ResultsAreBitwiseTheSameForOneAndTwoThreads) {
