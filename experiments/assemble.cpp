@@ -424,6 +424,25 @@ void require_resolvable(Table& table, double timestep, double end) {
   }
 }
 
+// A step so long that its fold into the domain keeps fewer than about six digits.
+void require_foldable(Table& table, const Model& model, double timestep) {
+  constexpr double most_foldings = 1e10;
+  if (std::holds_alternative<WholeSpace>(model.domain)) return;
+  const Box box = bounding_box(model.domain);
+  const double noise = std::sqrt(2.0 * timestep / model.inverse_temperature);
+  for (std::size_t axis = 0; axis < box.lower.size(); ++axis) {
+    const double length = box.upper[axis] - box.lower[axis];
+    if (noise > most_foldings * length) {
+      table.problem(
+          "timestep",
+          fmt::format("is {}: the noise of one step, sqrt(2 timestep / inverse_temperature) = {:.3g}, is "
+                      "{:.2g} times as long as the domain, must be at most {:g} times",
+                      text(timestep), noise, noise / length, most_foldings));
+      return;
+    }
+  }
+}
+
 void read_particles(Table& table, const Model* model, const std::optional<Domain>& domain,
                     const Request& request, side_by_side::Question& question) {
   if (request.seed) table.fill("seed", *request.seed);
@@ -447,6 +466,7 @@ void read_particles(Table& table, const Model* model, const std::optional<Domain
   side.options.summation.tolerance = table.number("tolerance");
   side.options.summation.threads = request.threads;
   require_resolvable(table, side.options.timestep, question.end);
+  if (model != nullptr) require_foldable(table, *model, side.options.timestep);
   if (domain && dimension(*domain) > most_grid_dimensions && summation == "fast") {
     table.problem("summation",
                   fmt::format("is \"fast\", which needs 1 to 3 dimensions, the domain has {}: must be "

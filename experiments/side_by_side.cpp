@@ -1,5 +1,7 @@
 #include "experiments/side_by_side.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -145,6 +147,7 @@ class Run {
                                .dimension = dimension(question_.model.domain),
                                .positions = state};
         particles_.clock = clock;
+        energy_scale_ = checkpoint->numbers.at("energy_scale");
       }
       for (const char* prefix : {"observables/particles", "observables/comparison", "particles"}) {
         file_->drop_after(prefix, clock);
@@ -186,6 +189,7 @@ class Run {
     checkpoint.numbers["time"] = clock.time;
     checkpoint.numbers["next_timestep"] = density_.next_timestep;
     checkpoint.numbers["energy_defect"] = density_.energy_defect;
+    checkpoint.numbers["energy_scale"] = energy_scale_;
     const std::vector<double>& state =
         stage_ == Stage::Density ? density_.density.averages : particles_.ensemble.positions;
     checkpoint.arrays["state"] =
@@ -234,6 +238,7 @@ class Run {
                                        : std::numeric_limits<double>::quiet_NaN();
         setting_.progress({part, clock.time, question_.end, left});
       }
+      if (!divergence_.empty()) return RunStatus::NotConverged;
       if (setting_.interrupted && setting_.interrupted()) return RunStatus::Interrupted;
       if (seconds_since(last_commit_) > checkpoint_seconds) commit(clock);
       return std::nullopt;
@@ -247,7 +252,7 @@ class Run {
     if (!interrupted_) {
       if (status_ == RunStatus::Completed && result.status != RunStatus::Completed) {
         status_ = result.status;
-        message_ = std::string(part) + ": " + result.message;
+        message_ = std::string(part) + ": " + (divergence_.empty() ? result.message : divergence_);
       }
       stage_ = next;
       restored_ = false;
@@ -341,6 +346,7 @@ class Run {
       const std::size_t count = ensemble.particle_count;
       return limit[r] + (count < 2 ? 0.0 : mean_field_interaction_energy(pair[r], count));
     };
+    for (std::size_t r = 0; r < replicas; ++r) watch_energy(clock, potential[r] + pair[r] + functional[r]);
     append("particles/potential_energy", "energy", "mean of V", clock, mean_estimate(potential));
     append("particles/interaction_energy", "energy",
            "estimate of half the double integral of W rho rho plus the functionals of rho", clock,
@@ -364,6 +370,23 @@ class Run {
       if (question_.compare) compare(clock, ensemble);
     }
     commit_when_due(clock);
+  }
+
+  /// In free space an explicit step that is too long for the force throws particles further and further out,
+  /// through finite numbers for a long time. The force only lowers H_N, and noise keeps it within a few d /
+  /// beta of a minimum: a growth by a factor of a million over |H_N| + d / beta at the start is the step's
+  /// doing.
+  void watch_energy(const Clock& clock, double hamiltonian) {
+    constexpr double excess = 1e6;
+    if (!std::holds_alternative<WholeSpace>(question_.model.domain)) return;
+    const double thermal =
+        static_cast<double>(dimension(question_.model.domain)) / question_.model.inverse_temperature;
+    if (clock.time == 0.0) energy_scale_ = std::max(energy_scale_, std::abs(hamiltonian) + thermal);
+    if (divergence_.empty() && energy_scale_ > 0.0 && hamiltonian > excess * energy_scale_)
+      divergence_ = fmt::format(
+          "the energy per particle has grown to {:.3g} at time {:.6g}, from {:.3g} at the start: the "
+          "timestep {:.3g} is too long for this force",
+          hamiltonian, clock.time, energy_scale_, question_.particles->options.timestep);
   }
 
   void append_moments(const Clock& clock, const ParticleEnsemble& ensemble) {
@@ -544,6 +567,8 @@ class Run {
   std::string message_;
   pde::State density_;
   particle::State particles_;
+  double energy_scale_ = 0.0;  ///< largest |H_N| + d / beta of a replica at the start
+  std::string divergence_;     ///< sentence, once the particles have left for infinity
   std::shared_ptr<const PairSum> pair_sum_;  ///< shared with the run
   std::vector<std::pair<double, Density>>
       density_snapshots_;  ///< (time, rho): what the particles are compared with

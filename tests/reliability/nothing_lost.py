@@ -80,9 +80,14 @@ class Program:
     def command(self, *arguments):
         return [self.binary, *map(str, arguments)]
 
-    def run(self, *arguments, environment=None, timeout=600):
-        return subprocess.run(self.command(*arguments), capture_output=True, text=True, timeout=timeout,
-                              env=None if environment is None else {**os.environ, **environment})
+    def run(self, *arguments, environment=None, timeout=300):
+        """Runs to the end; a run that does not end has the exit code None."""
+        command = self.command(*arguments)
+        try:
+            return subprocess.run(command, capture_output=True, text=True, timeout=timeout,
+                                  env=None if environment is None else {**os.environ, **environment})
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, None, "", f"had not ended after {timeout} s")
 
 
 def config(folder, scheme="reflected", end=0.4, count=100):
