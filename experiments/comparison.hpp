@@ -10,7 +10,7 @@ namespace rieszflow::side_by_side {
 
 /// One distance between mu_N and rho, and what N independent samples of rho would have.
 struct Distance {
-  std::string name;  ///< of the series comparison/<name> and comparison/<name>_reference
+  std::string name;  ///< of the series comparison/NAME and comparison/NAME_reference
   std::string units;
   std::string meaning;
   Estimate value;          ///< over replicas

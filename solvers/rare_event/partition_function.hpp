@@ -14,7 +14,7 @@ namespace rieszflow::rare_event {
 /// How log Z(1)/Z(0) is found.
 enum class PartitionMethod {
   Reweighting,    ///< overlapping couplings, MBAR over a chain of BAR: no quadrature error
-  Thermodynamic,  ///< -beta N integral <E>_lambda dlambda by Gauss-Legendre in lambda^(1/3): an independent
+  Thermodynamic,  ///< -beta N integral of E_lambda over lambda by Gauss-Legendre in lambda^(1/3): an independent
                   ///< check
 };
 

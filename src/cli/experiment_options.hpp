@@ -11,7 +11,7 @@ namespace rieszflow::cli {
 /// Options that every command with a config and a result folder shares.
 struct ExperimentOptions {
   std::filesystem::path config;
-  std::filesystem::path out;  ///< empty: out/<name of the config>
+  std::filesystem::path out;  ///< empty: out/NAME, NAME that of the config
   std::vector<std::string> overrides;
   std::optional<std::int64_t> seed;
   int threads = 1;

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -91,6 +93,20 @@ std::string command_line() { return shell_line; }
 
 }  // namespace rieszflow::cli
 
+namespace {
+
+/// Threads that wait for one another at the end of a parallel loop spin for milliseconds by libgomp's default. Beside
+/// other work on the same cores that spinning costs twenty times the work itself, so they sleep after some twenty
+/// microseconds, unless the user has a wish of his own. libgomp reads this before main, hence a second start.
+void wait_without_spinning(char** argv) {
+  if (getenv("OMP_WAIT_POLICY") != nullptr || getenv("GOMP_SPINCOUNT") != nullptr) return;
+  setenv("GOMP_SPINCOUNT", "2000", 1);
+  execv("/proc/self/exe", argv);  // comes back only where there is no /proc: then they spin
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  wait_without_spinning(argv);
   return rieszflow::cli::answer([&] { return rieszflow::cli::front_door(argc, argv); });
 }

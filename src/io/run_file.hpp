@@ -52,7 +52,7 @@ class RunFile {
               std::span<const double> standard_error = {});
   /// The grid is written with the first one; all have the same.
   void append_density(const Clock& clock, const Density& density);
-  /// H5MD 1.1: particles/replica<k>/position/{step,time,value}.
+  /// H5MD 1.1: particles/replicaK/position/{step,time,value}.
   void append_positions(const Clock& clock, const ParticleEnsemble& ensemble);
   /// H5MD's box of the particles: the domain, or the smallest box around it. Without it: no boundary, no
   /// edges.
