@@ -29,31 +29,31 @@ Command defaults_command(CLI::App& program) {
       "Example:\n  rieszflow defaults run > mine.toml && rieszflow run mine.toml\n"
       "  rieszflow defaults study particle_number > mine.toml\n"
       "  rieszflow defaults verify interval_density > mine.toml");
-  return {command, [name, type]() -> int {
-            if (!type->empty()) {
-              const std::vector<std::string> known = *name == "study"    ? catalogue::study_types()
-                                                     : *name == "verify" ? catalogue::claim_names()
-                                                                         : std::vector<std::string>{};
-              if (known.empty())
-                throw UsageError("only the commands \"study\" and \"verify\" have configs with a name");
-              if (std::find(known.begin(), known.end(), *type) == known.end())
-                throw UsageError(fmt::format("{} has no \"{}\", must be one of: {}", *name, *type,
-                                             fmt::join(known, ", ")));
-            }
-            if (*name == "verify") {
-              fmt::print("{}", catalogue::verify_sample(*type));
-              return done;
-            }
-            if (*name == "study") {
-              fmt::print("{}",
-                         catalogue::study_sample(type->empty() ? catalogue::study_types().front() : *type));
-              return done;
-            }
-            for (const catalogue::Command& known : catalogue::commands()) {
-              if (known.name == *name) fmt::print("{}", config::sample_config(known.schema));
-            }
-            return done;
-          }};
+  return {
+      command, [name, type]() -> int {
+        if (!type->empty()) {
+          const std::vector<std::string> known = *name == "study"    ? catalogue::study_types()
+                                                 : *name == "verify" ? catalogue::claim_names()
+                                                                     : std::vector<std::string>{};
+          if (known.empty())
+            throw UsageError("only the commands \"study\" and \"verify\" have configs with a name");
+          if (std::find(known.begin(), known.end(), *type) == known.end())
+            throw UsageError(
+                fmt::format("{} has no \"{}\", must be one of: {}", *name, *type, fmt::join(known, ", ")));
+        }
+        if (*name == "verify") {
+          fmt::print("{}", catalogue::verify_sample(*type));
+          return done;
+        }
+        if (*name == "study") {
+          fmt::print("{}", catalogue::study_sample(type->empty() ? catalogue::study_types().front() : *type));
+          return done;
+        }
+        for (const catalogue::Command& known : catalogue::commands()) {
+          if (known.name == *name) fmt::print("{}", config::sample_config(known.schema));
+        }
+        return done;
+      }};
 }
 
 }  // namespace rieszflow::cli

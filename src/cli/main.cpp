@@ -95,9 +95,10 @@ std::string command_line() { return shell_line; }
 
 namespace {
 
-/// Threads that wait for one another at the end of a parallel loop spin for milliseconds by libgomp's default. Beside
-/// other work on the same cores that spinning costs twenty times the work itself, so they sleep after some twenty
-/// microseconds, unless the user has a wish of his own. libgomp reads this before main, hence a second start.
+/// Threads that wait for one another at the end of a parallel loop spin for milliseconds by libgomp's
+/// default. Beside other work on the same cores that spinning costs twenty times the work itself, so they
+/// sleep after some twenty microseconds, unless the user has a wish of his own. libgomp reads this before
+/// main, hence a second start.
 void wait_without_spinning(char** argv) {
   if (getenv("OMP_WAIT_POLICY") != nullptr || getenv("GOMP_SPINCOUNT") != nullptr) return;
   setenv("GOMP_SPINCOUNT", "2000", 1);

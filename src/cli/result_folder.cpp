@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> result_files = {"run.h5",          "config.toml",           "summary.json",
-                                               "predictions.csv", "features.csv",          "report.html",
-                                               "checkpoint.h5",   "checkpoint.previous.h5", "rows.json"};
+const std::vector<std::string> result_files = {
+    "run.h5",      "config.toml",   "summary.json",           "predictions.csv", "features.csv",
+    "report.html", "checkpoint.h5", "checkpoint.previous.h5", "rows.json"};
 
 struct Subfolder {
   std::string name;

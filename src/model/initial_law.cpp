@@ -186,12 +186,22 @@ void draw(const GaussianLaw& law, const Domain& domain, Draws& draws, std::span<
   project(domain, out);
 }
 
+/// The same relative weights, the largest in [1/2, 1): scaled by a power of two, so no digit changes and no
+/// sum of them overflows.
+std::vector<double> scaled(std::span<const double> weights) {
+  int exponent = 0;
+  std::frexp(*std::max_element(weights.begin(), weights.end()), &exponent);
+  std::vector<double> result;
+  for (const double weight : weights) result.push_back(std::ldexp(weight, -exponent));
+  return result;
+}
+
 /// Chooses an index with probability proportional to its weight.
 class Chooser {
  public:
   explicit Chooser(std::span<const double> weights) {
     CompensatedSum sum;
-    for (const double weight : weights) {
+    for (const double weight : scaled(weights)) {
       sum.add(weight);
       cumulative_.push_back(sum.value());
     }
@@ -570,10 +580,11 @@ Density cell_averages(const InitialLaw& law, const Domain& domain, const Grid& g
                           },
                           [&](const MixtureLaw& mixture) {
                             std::vector<double> averages(grid.cell_count());
+                            const std::vector<double> weights = scaled(mixture.weights);
                             for (std::size_t c = 0; c < mixture.components.size(); ++c) {
                               const Density component = averages_of(mixture.components[c], grid);
                               for (std::size_t cell = 0; cell < averages.size(); ++cell)
-                                averages[cell] += mixture.weights[c] * component.averages[cell];
+                                averages[cell] += weights[c] * component.averages[cell];
                             }
                             return normalised(grid, std::move(averages));
                           },

@@ -1,5 +1,5 @@
-// Any bytes as a config of any command: read, or refused with file, line and key; what was read resolves to a config
-// that reads as itself.
+// Any bytes as a config of any command: read, or refused with file, line and key; what was read resolves to a
+// config that reads as itself.
 #include "config/document.hpp"
 #include "experiments/catalogue.hpp"
 #include "fuzz.hpp"
@@ -28,8 +28,33 @@ void try_input(std::string_view bytes) {
 }
 
 std::vector<std::string> dictionary() {
-  return {"[model]\n", "[[model.potential]]\n", "[model.domain]\n", "type = \"riesz\"\n", "nan", "inf", "-1", "1e400", "0x", "\"\"\"", "'''",
-          "[", "]", "{", "}", "=", "\n", "#", "\\u0000", "\\UFFFFFFFF", ".", ",", "true", "1979-05-27T07:32:00Z", "\xEF\xBB\xBF", "\xFF", "\r\n"};
+  return {"[model]\n",
+          "[[model.potential]]\n",
+          "[model.domain]\n",
+          "type = \"riesz\"\n",
+          "nan",
+          "inf",
+          "-1",
+          "1e400",
+          "0x",
+          "\"\"\"",
+          "'''",
+          "[",
+          "]",
+          "{",
+          "}",
+          "=",
+          "\n",
+          "#",
+          "\\u0000",
+          "\\UFFFFFFFF",
+          ".",
+          ",",
+          "true",
+          "1979-05-27T07:32:00Z",
+          "\xEF\xBB\xBF",
+          "\xFF",
+          "\r\n"};
 }
 
 }  // namespace rieszflow::fuzz

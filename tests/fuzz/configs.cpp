@@ -1,17 +1,19 @@
-// fuzz_configs CASES SEED FILE...: valid configs with a few lines changed, at tiny size. Each is refused with file, line
-// and key, or it runs and ends with an honest status; no crash, no hang, no number that is none in what a completed run
-// says. The FILEs and the samples that `rieszflow defaults` prints are where the mutations start.
+// fuzz_configs CASES SEED FILE...: valid configs with a few lines changed, at tiny size. Each is refused with
+// file, line and key, or it runs and ends with an honest status; no crash, no hang, no number that is none in
+// what a completed run says. The FILEs and the samples that `rieszflow defaults` prints are where the
+// mutations start.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -35,7 +37,7 @@ namespace {
 namespace fs = std::filesystem;
 using Random = std::mt19937_64;
 
-constexpr unsigned seconds_per_case = 30;
+constexpr unsigned seconds_per_case = 60;  ///< of computing
 
 enum class Command { Run, Study, Learn };
 struct Start {
@@ -67,12 +69,64 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 /// A value that somebody might write, and some that nobody should.
 std::string odd_value(Random& random) {
-  static constexpr std::array values{
-      "0", "-1", "1", "2", "3", "0.5", "-0.0", "1e-3", "1e308", "-1e308", "1e-308", "5e-324", "nan", "inf", "-inf", "1e15", "9223372036854775807",
-      "-9223372036854775808", "\"\"", "\"auto\"", "\"x\"", "\"log(x)\"", "\"1/r\"", "\"x^2 + y^2\"", "\"exp(1000*x)\"", "\"0\"", "\"rnd()\"",
-      "\"((((\"", "\"é\"", "true", "[]", "[0]", "[1]", "[1.0, 2.0]", "[-1.0, -1.0, -1.0]", "[[1.0]]", "[nan]", "[1e308]", "[0.1, 0.1, 0.1, 0.1]",
-      "[\"x\"]", "{}", "1979-05-27", "[8]", "[8, 8]", "[1, 1, 1]", "[100000, 100000]", "\"riesz\"", "\"ball\"", "\"torus\"", "\"whole_space\"",
-      "\"mala\"", "\"fast\"", "\"random_batch\"", "\"upwind\"", "\"energy_stable\"", "\"uniform\"", "\"gaussian\"", "\"mixture\""};
+  static constexpr std::array values{"0",
+                                     "-1",
+                                     "1",
+                                     "2",
+                                     "3",
+                                     "0.5",
+                                     "-0.0",
+                                     "1e-3",
+                                     "1e308",
+                                     "-1e308",
+                                     "1e-308",
+                                     "5e-324",
+                                     "nan",
+                                     "inf",
+                                     "-inf",
+                                     "1e15",
+                                     "9223372036854775807",
+                                     "-9223372036854775808",
+                                     "\"\"",
+                                     "\"auto\"",
+                                     "\"x\"",
+                                     "\"log(x)\"",
+                                     "\"1/r\"",
+                                     "\"x^2 + y^2\"",
+                                     "\"exp(1000*x)\"",
+                                     "\"0\"",
+                                     "\"rnd()\"",
+                                     "\"((((\"",
+                                     "\"é\"",
+                                     "true",
+                                     "[]",
+                                     "[0]",
+                                     "[1]",
+                                     "[1.0, 2.0]",
+                                     "[-1.0, -1.0, -1.0]",
+                                     "[[1.0]]",
+                                     "[nan]",
+                                     "[1e308]",
+                                     "[0.1, 0.1, 0.1, 0.1]",
+                                     "[\"x\"]",
+                                     "{}",
+                                     "1979-05-27",
+                                     "[8]",
+                                     "[8, 8]",
+                                     "[1, 1, 1]",
+                                     "[100000, 100000]",
+                                     "\"riesz\"",
+                                     "\"ball\"",
+                                     "\"torus\"",
+                                     "\"whole_space\"",
+                                     "\"mala\"",
+                                     "\"fast\"",
+                                     "\"random_batch\"",
+                                     "\"upwind\"",
+                                     "\"energy_stable\"",
+                                     "\"uniform\"",
+                                     "\"gaussian\"",
+                                     "\"mixture\""};
   return values[below(random, values.size())];
 }
 
@@ -86,7 +140,8 @@ std::string scaled(const std::string& value, Random& random) {
   return text;
 }
 
-/// One to four changes of lines: another value, a comment that becomes a line, a line less, twice or elsewhere.
+/// One to four changes of lines: another value, a comment that becomes a line, a line less, twice or
+/// elsewhere.
 std::string mutated(std::vector<std::string> lines, Random& random) {
   for (std::size_t times = 1 + below(random, 4); times-- > 0 && !lines.empty();) {
     const std::size_t place = below(random, lines.size());
@@ -108,7 +163,8 @@ std::string mutated(std::vector<std::string> lines, Random& random) {
         const std::size_t equals = line.find('=');
         if (equals == std::string::npos || line.starts_with("#")) break;
         const std::string value = line.substr(equals + 1, line.find('#') - equals - 1);
-        line = line.substr(0, equals + 1) + " " + (below(random, 2) == 0 ? odd_value(random) : scaled(value, random));
+        line = line.substr(0, equals + 1) + " " +
+               (below(random, 2) == 0 ? odd_value(random) : scaled(value, random));
       }
     }
   }
@@ -123,6 +179,14 @@ void expect_numbers(const Range& values, const char* of) {
     if (std::isnan(value)) broken(std::string("not a number: ") + of);
 }
 
+Schedule schedule_to(double end) { return end > 0.0 ? Schedule::at({0.0, end}) : Schedule::at({0.0}); }
+
+/// Ends the child after this much computing: other work on the machine does not make a hang.
+void limit_computing(unsigned seconds) {
+  const itimerval once{.it_interval = {}, .it_value = {.tv_sec = static_cast<time_t>(seconds), .tv_usec = 0}};
+  setitimer(ITIMER_PROF, &once, nullptr);
+}
+
 /// Both sides for a few steps, cut to a size that takes milliseconds; true when everything completed.
 bool run_tiny(side_by_side::Question question) {
   constexpr std::int64_t most_stops = 40;
@@ -131,13 +195,18 @@ bool run_tiny(side_by_side::Question question) {
   };
   bool completed = true;
   if (question.density) {
-    std::size_t most_cells = question.density->cells.size() == 1 ? 64 : question.density->cells.size() == 2 ? 12 : 6;
+    std::size_t most_cells = question.density->cells.size() == 1   ? 64
+                             : question.density->cells.size() == 2 ? 12
+                                                                   : 6;
     for (std::size_t& cells : question.density->cells) cells = std::min(cells, most_cells);
-    const MeanField field(question.model, grid_on(question.model.domain, question.density->cells), {.weights = question.density->weights});
+    const MeanField field(question.model, grid_on(question.model.domain, question.density->cells),
+                          {.weights = question.density->weights});
     pde::State state{.density = cell_averages(question.initial, question.model.domain, field.grid())};
     const double before = mass(state.density);
-    const auto result = pde::run(field, state, question.density->options, Schedule::every(question.end, 0.0, question.end), {}, stop);
-    completed = completed && (result.status == RunStatus::Completed || result.status == RunStatus::StoppedByRule);
+    const auto result =
+        pde::run(field, state, question.density->options, schedule_to(question.end), {}, stop);
+    completed =
+        completed && (result.status == RunStatus::Completed || result.status == RunStatus::StoppedByRule);
     if (!completed && result.message.empty()) broken("the density ends without a sentence");
     expect_numbers(state.density.averages, "the density");
     if (std::abs(mass(state.density) - before) > 1e-9) broken("the density lost mass");
@@ -149,14 +218,19 @@ bool run_tiny(side_by_side::Question question) {
       side.replicas = std::min<std::size_t>(side.replicas, 2);
     }
     const double end = std::min(question.end, 5.0 * side.options.timestep);
-    particle::State state{.ensemble = sample(question.initial, question.model.domain, side.replicas, side.count, side.options.seed)};
-    const auto result = particle::run(question.model, state, side.options, Schedule::every(end, 0.0, end), {}, stop);
-    const bool ended_well = result.status == RunStatus::Completed || result.status == RunStatus::StoppedByRule;
+    particle::State state{.ensemble = sample(question.initial, question.model.domain, side.replicas,
+                                             side.count, side.options.seed),
+                          .clock = {}};
+    const auto result = particle::run(question.model, state, side.options, schedule_to(end), {}, stop);
+    const bool ended_well =
+        result.status == RunStatus::Completed || result.status == RunStatus::StoppedByRule;
     if (!ended_well && result.message.empty()) broken("the particles end without a sentence");
     completed = completed && ended_well;
     expect_numbers(state.ensemble.positions, "the particles");
-    for (std::size_t i = 0; ended_well && i < state.ensemble.positions.size(); i += state.ensemble.dimension) {
-      if (!contains(question.model.domain, std::span(state.ensemble.positions).subspan(i, state.ensemble.dimension)))
+    for (std::size_t i = 0; ended_well && i < state.ensemble.positions.size();
+         i += state.ensemble.dimension) {
+      if (!contains(question.model.domain,
+                    std::span(state.ensemble.positions).subspan(i, state.ensemble.dimension)))
         broken("a particle left the domain");
     }
   }
@@ -187,8 +261,10 @@ void try_config(Command command, const fs::path& file) {
   } catch (const config::ConfigError& error) {
     ++tally->refused;
     for (const config::Problem& problem : error.problems()) {
-      if (problem.source.empty() || problem.what.empty()) broken("a problem without place or words: " + problem.text());
-      if (problem.line == 0 && problem.key.empty() && problem.source != file.string()) broken("a problem without its key: " + problem.text());
+      if (problem.source.empty() || problem.what.empty())
+        broken("a problem without place or words: " + problem.text());
+      if (problem.line == 0 && problem.key.empty() && problem.source != file.string())
+        broken("a problem without its key: " + problem.text());
     }
   } catch (const std::exception& error) {
     broken(std::string("an exception that is no refusal: ") + error.what());
@@ -206,10 +282,12 @@ std::vector<Start> starts(std::span<char*> files) {
     if (known.name == "run") all.push_back({Command::Run, lines_of(config::sample_config(known.schema))});
     if (known.name == "learn") all.push_back({Command::Learn, lines_of(config::sample_config(known.schema))});
   }
-  for (const std::string& type : catalogue::study_types()) all.push_back({Command::Study, lines_of(catalogue::study_sample(type))});
+  for (const std::string& type : catalogue::study_types())
+    all.push_back({Command::Study, lines_of(catalogue::study_sample(type))});
   for (const char* file : files) {
     const std::string text = content(file);
-    all.push_back({text.find("\n[study]") != std::string::npos ? Command::Study : Command::Run, lines_of(text)});
+    all.push_back(
+        {text.find("\n[study]") != std::string::npos ? Command::Study : Command::Run, lines_of(text)});
   }
   // `run` is where something moves: every second case.
   return all;
@@ -226,11 +304,13 @@ int run(int argc, char** argv) {
   for (std::size_t k = 0; k < all.size(); ++k)
     if (all[k].command == Command::Run) runs.push_back(k);
 
-  tally = static_cast<Tally*>(mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  tally = static_cast<Tally*>(
+      mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   if (tally == MAP_FAILED) return 4;
   *tally = Tally{};
   const fs::path memory = "/dev/shm";
-  const fs::path folder = (fs::is_directory(memory) ? memory : fs::temp_directory_path()) / ("rieszflow_fuzz_" + std::to_string(getpid()));
+  const fs::path folder = (fs::is_directory(memory) ? memory : fs::temp_directory_path()) /
+                          ("rieszflow_fuzz_" + std::to_string(getpid()));
   fs::create_directories(folder);
   const fs::path file = folder / "config.toml";
 
@@ -243,9 +323,10 @@ int run(int argc, char** argv) {
       for (std::uint64_t number = first; number < std::min(cases, first + 500); ++number) {
         tally->number = number;
         Random random(seed * 0x9E3779B97F4A7C15u + number);  // a case is its number: it can be repeated alone
-        const Start& start = all[number % 2 == 0 ? runs[below(random, runs.size())] : below(random, all.size())];
+        const Start& start =
+            all[number % 2 == 0 ? runs[below(random, runs.size())] : below(random, all.size())];
         std::ofstream(file, std::ios::binary) << mutated(start.lines, random);
-        alarm(seconds_per_case);
+        limit_computing(seconds_per_case);
         try_config(start.command, file);
       }
       _exit(0);
@@ -260,15 +341,19 @@ int run(int argc, char** argv) {
     const std::string keep = "fuzz_failure_" + std::to_string(tally->number) + ".toml";
     std::ofstream(keep, std::ios::binary) << content(file);
     std::fprintf(stderr, "case %llu (%s): %s\n", static_cast<unsigned long long>(tally->number), keep.c_str(),
-                 WIFSIGNALED(status) ? (WTERMSIG(status) == SIGALRM ? "hangs" : strsignal(WTERMSIG(status))) : tally->sentence);
+                 WIFSIGNALED(status) ? (WTERMSIG(status) == SIGPROF ? "hangs" : strsignal(WTERMSIG(status)))
+                                     : tally->sentence);
     first = tally->number + 1;
     if (faults >= 20) break;
   }
   fs::remove_all(folder);
-  std::printf("%llu cases: %llu refused, %llu ran to the end, %llu ended with a status, %llu assembled, %llu too large for this machine; %d faults\n",
-              static_cast<unsigned long long>(cases), static_cast<unsigned long long>(tally->refused),
-              static_cast<unsigned long long>(tally->completed), static_cast<unsigned long long>(tally->mathematics),
-              static_cast<unsigned long long>(tally->assembled), static_cast<unsigned long long>(tally->too_large), faults);
+  std::printf(
+      "%llu cases: %llu refused, %llu ran to the end, %llu ended with a status, %llu assembled, %llu too "
+      "large for this machine; %d faults\n",
+      static_cast<unsigned long long>(cases), static_cast<unsigned long long>(tally->refused),
+      static_cast<unsigned long long>(tally->completed), static_cast<unsigned long long>(tally->mathematics),
+      static_cast<unsigned long long>(tally->assembled), static_cast<unsigned long long>(tally->too_large),
+      faults);
   return faults == 0 ? 0 : 1;
 }
 

@@ -1,5 +1,5 @@
-// fuzz_* CASES SEED FILE...: the files as they are, then CASES mutations of them. A crash, a hang (ten seconds) or a
-// broken promise ends the program with code 1 and leaves the input in fuzz_failure.bin.
+// fuzz_* CASES SEED FILE...: the files as they are, then CASES mutations of them. A crash, a hang (ten
+// seconds) or a broken promise ends the program with code 1 and leaves the input in fuzz_failure.bin.
 #include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
@@ -27,7 +27,8 @@ void keep_input() {
 
 void on_fault(int signal) {
   keep_input();
-  const char* text = signal == SIGALRM ? "hang: no answer in ten seconds\n" : "crash: a signal ended the reader\n";
+  const char* text =
+      signal == SIGALRM ? "hang: no answer in ten seconds\n" : "crash: a signal ended the reader\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::strlen(text));
   _exit(1);
 }
@@ -36,7 +37,8 @@ using Random = std::mt19937_64;
 
 std::size_t below(Random& random, std::size_t bound) { return bound == 0 ? 0 : random() % bound; }
 
-std::string mutated(const std::vector<std::string>& seeds, const std::vector<std::string>& words, Random& random) {
+std::string mutated(const std::vector<std::string>& seeds, const std::vector<std::string>& words,
+                    Random& random) {
   std::string text = seeds[below(random, seeds.size())];
   for (std::size_t times = 1 + below(random, 6); times-- > 0;) {
     const std::size_t place = below(random, text.size() + 1), length = below(random, 40);
@@ -102,7 +104,8 @@ int run(int argc, char** argv) {
     try_input(input);
   }
   alarm(0);
-  std::printf("%llu cases, 0 crashes, 0 hangs, 0 broken promises\n", static_cast<unsigned long long>(cases + seeds.size()));
+  std::printf("%llu cases, 0 crashes, 0 hangs, 0 broken promises\n",
+              static_cast<unsigned long long>(cases + seeds.size()));
   return 0;
 }
 

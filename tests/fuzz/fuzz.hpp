@@ -5,8 +5,9 @@
 #include <string_view>
 #include <vector>
 
-/// A reader of untrusted bytes and what it must do with them. One program links one `try_input` with one driver:
-/// driver.cpp (any compiler; the cases are mutations of given files) or LLVM's libFuzzer (RIESZFLOW_LIBFUZZER).
+/// A reader of untrusted bytes and what it must do with them. One program links one `try_input` with one
+/// driver: driver.cpp (any compiler; the cases are mutations of given files) or LLVM's libFuzzer
+/// (RIESZFLOW_LIBFUZZER).
 namespace rieszflow::fuzz {
 
 /// Aborts when the reader breaks a promise; returns when it read or refused the bytes.

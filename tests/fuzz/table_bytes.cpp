@@ -1,5 +1,5 @@
-// Any bytes as a table of numbers (CSV) and as labelled text (TSV): read, or refused with file and line; every number
-// that was read is finite, every row whole.
+// Any bytes as a table of numbers (CSV) and as labelled text (TSV): read, or refused with file and line;
+// every number that was read is finite, every row whole.
 #include <unistd.h>
 
 #include <cmath>
@@ -18,7 +18,8 @@ namespace {
 const std::filesystem::path& scratch_file() {
   static const std::filesystem::path file = [] {
     const std::filesystem::path memory = "/dev/shm";
-    const auto folder = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+    const auto folder =
+        std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     return folder / ("rieszflow_fuzz_" + std::to_string(getpid()) + ".table");
   }();
   return file;
@@ -26,14 +27,16 @@ const std::filesystem::path& scratch_file() {
 
 void expect_places(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) {
-    if (problem.find(scratch_file().filename().string()) == std::string::npos) broken("a problem without its file: " + problem);
+    if (problem.find(scratch_file().filename().string()) == std::string::npos)
+      broken("a problem without its file: " + problem);
   }
 }
 
 }  // namespace
 
 void try_input(std::string_view bytes) {
-  std::ofstream(scratch_file(), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(scratch_file(), std::ios::binary)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const io::CsvReading numbers = io::read_csv(scratch_file());
   expect_places(numbers.problems);
   if (numbers.problems.empty()) {
@@ -46,7 +49,8 @@ void try_input(std::string_view bytes) {
   const text::TextReading labelled = text::read_text(scratch_file());
   expect_places(labelled.problems);
   const text::TextData& data = labelled.data;
-  if (!data.labels.empty() && data.labels.size() != data.first.size()) broken("labels and sentences differ in number");
+  if (!data.labels.empty() && data.labels.size() != data.first.size())
+    broken("labels and sentences differ in number");
   if (data.pairs && data.second.size() != data.first.size()) broken("a pair without its second sentence");
   for (const std::string& sentence : data.first) {
     if (sentence.empty()) broken("an empty sentence");
@@ -58,8 +62,29 @@ void try_input(std::string_view bytes) {
 }
 
 std::vector<std::string> dictionary() {
-  return {"sentence\tlabel\n", "question1\tquestion2\tis_duplicate\n", "label", ",", "\t", "\n", "\r\n", "\"", "\"\"", "nan", "inf", "1e400",
-          "-0", "0x1p3", "1,5", "\xEF\xBB\xBF", "\xC3", "\xFF", "\0", ";", " ", "1", "0"};
+  return {"sentence\tlabel\n",
+          "question1\tquestion2\tis_duplicate\n",
+          "label",
+          ",",
+          "\t",
+          "\n",
+          "\r\n",
+          "\"",
+          "\"\"",
+          "nan",
+          "inf",
+          "1e400",
+          "-0",
+          "0x1p3",
+          "1,5",
+          "\xEF\xBB\xBF",
+          "\xC3",
+          "\xFF",
+          "\0",
+          ";",
+          " ",
+          "1",
+          "0"};
 }
 
 }  // namespace rieszflow::fuzz

@@ -326,5 +326,16 @@ TEST(CellAverages, OfATextAgreeWithQuadrature) {
     }
 }
 
+TEST(MixtureLaw, WeightsNearTheLargestNumberAreRelativeToo) {
+  const Domain domain = Box{{-1.0, -1.0}, {1.0, 1.0}};
+  const MixtureLaw plain{.weights = {1.0, 1.0},
+                         .components = {{{-0.4, 0.0}, {0.1, 0.1}}, {{0.4, 0.0}, {0.1, 0.1}}}};
+  MixtureLaw huge = plain;
+  huge.weights = {std::ldexp(1.0, 1023), std::ldexp(1.0, 1023)};
+  const Grid grid = grid_on(domain, std::vector<std::size_t>{8, 8});
+  EXPECT_EQ(cell_averages(huge, domain, grid).averages, cell_averages(plain, domain, grid).averages);
+  EXPECT_EQ(sample(huge, domain, 1, 50, 1).positions, sample(plain, domain, 1, 50, 1).positions);
+}
+
 }  // namespace
 }  // namespace rieszflow

@@ -25,8 +25,8 @@ struct Coverage {
   double share() const { return static_cast<double>(covered) / tried; }
 };
 
-/// Quadratic V and W in free space: the chain x <- x - h (x + a (x - mean)) + sqrt(2 h / beta) xi is linear, so its
-/// moments are known for every N and every step: the mean has the rate 1, what is left the rate 1 + a.
+/// Quadratic V and W in free space: the chain x <- x - h (x + a (x - mean)) + sqrt(2 h / beta) xi is linear,
+/// so its moments are known for every N and every step: the mean has the rate 1, what is left the rate 1 + a.
 TEST(Intervals, OfMeansOverReplicasCover95PercentOf200Seeds) {
   constexpr double a = 0.5, beta = 2.0, h = 0.02, start = 0.7, deviation = 0.4;
   constexpr std::size_t count = 20, replicas = 16;
@@ -56,11 +56,13 @@ TEST(Intervals, OfMeansOverReplicasCover95PercentOf200Seeds) {
                          exact * exact + variance(1.0, clock.step) / count +
                              variance(1.0 + a, clock.step) * (1.0 - 1.0 / static_cast<double>(count)));
     };
-    const auto result = particle::run(model, state, {.timestep = h, .seed = seed}, Schedule::every(1.0, 0.0, 4.0), observe, {});
+    const auto result = particle::run(model, state, {.timestep = h, .seed = seed},
+                                      Schedule::every(1.0, 0.0, 4.0), observe, {});
     ASSERT_EQ(result.status, RunStatus::Completed) << result.message;
   }
   // Five times a seed, nearly independent: the share itself has a standard error of 0.7 %.
-  std::printf("means %.1f %%, second moments %.1f %% of %d intervals\n", 100 * means.share(), 100 * second_moments.share(), means.tried);
+  std::printf("means %.1f %%, second moments %.1f %% of %d intervals\n", 100 * means.share(),
+              100 * second_moments.share(), means.tried);
   EXPECT_NEAR(means.share(), 0.95, 0.02);
   EXPECT_NEAR(second_moments.share(), 0.95, 0.02);
 }
@@ -78,7 +80,8 @@ TEST(Intervals, OfCorrelatedSeriesCover95PercentOf200Seeds) {
     coverage.add(correlated_mean_estimate(series), 0.0);
   }
   std::printf("correlated series %.1f %% of %d intervals\n", 100 * coverage.share(), coverage.tried);
-  EXPECT_NEAR(coverage.share(), 0.95, 3.0 * std::sqrt(0.95 * 0.05 / 200)) << "three standard errors of 200 seeds";
+  EXPECT_NEAR(coverage.share(), 0.95, 3.0 * std::sqrt(0.95 * 0.05 / 200))
+      << "three standard errors of 200 seeds";
 }
 
 }  // namespace

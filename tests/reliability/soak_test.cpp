@@ -22,7 +22,8 @@ TEST(Soak, AMillionStepsGrowByLessThanAMegabyte) {
   std::filesystem::create_directories(folder);
   Question question;
   question.name = "soak";
-  question.model = {.domain = Box{{-1.0}, {1.0}}, .interactions = {LogarithmicInteraction{}}, .inverse_temperature = 2.0};
+  question.model = {
+      .domain = Box{{-1.0}, {1.0}}, .interactions = {LogarithmicInteraction{}}, .inverse_temperature = 2.0};
   question.initial = UniformLaw{};
   constexpr double steps = 1e6, timestep = 1e-4;
   question.end = steps * timestep;
@@ -35,15 +36,18 @@ TEST(Soak, AMillionStepsGrowByLessThanAMegabyte) {
                                          .progress =
                                              [&](const Progress& now) {
                                                if (now.part != "particles") return;
-                                               if (now.time < 0.2 * question.end) early = std::max(early, resident_bytes());
-                                               if (now.time > 0.8 * question.end) late = std::max(late, resident_bytes());
+                                               if (now.time < 0.2 * question.end)
+                                                 early = std::max(early, resident_bytes());
+                                               if (now.time > 0.8 * question.end)
+                                                 late = std::max(late, resident_bytes());
                                              },
                                          .interrupted = {}});
   std::filesystem::remove_all(folder);
   ASSERT_EQ(outcome.status, RunStatus::Completed) << outcome.message;
   ASSERT_GT(early, 0.0);
   ASSERT_GT(late, 0.0);
-  std::printf("growth between the first and the last fifth of a million steps: %.0f kB\n", (late - early) / 1000);
+  std::printf("growth between the first and the last fifth of a million steps: %.0f kB\n",
+              (late - early) / 1000);
   EXPECT_LT(late - early, 1e6);
 }
 
