@@ -25,7 +25,7 @@ constexpr double series_columns = 40.0;               ///< numbers a row over al
 constexpr double particle_step_seconds = 3e-8;  ///< noise, walls, V, close pairs: a particle and dimension
 /// A sweep asks twice for all pairs of each particle, energies included, and uses no pair for both of its
 /// particles.
-constexpr double mala_pair_sums = 4.0;
+constexpr double mala_pair_sums = 4.0, mala_move_seconds = 6e-7;  ///< a move: proposal both ways, walls, V
 // Seconds a step of the density: sweeps and transforms of three half steps, a cell.
 constexpr double density_seconds_per_cell = 4e-7;
 
