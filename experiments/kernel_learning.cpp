@@ -275,14 +275,14 @@ class Bench {
     const auto lifted = lift(map(), train_.points, train_.dimension);
     std::vector<double> values(count, 0.0), moments(count * components),
         derivatives(moments.size() * lifted.dimension);
-    if (map() == FeatureMap::Softmax) {  // couples its particles: by the features of the whole pool
+    if (couples_particles(map())) {  // couples its particles: by the features of the whole pool
       const FeatureMatrix features = feature_matrix(map(), train_, candidates);
       for (std::size_t q = 0; q < labels.label_columns; ++q)
-        for (std::size_t k = 0; k < count; ++k) {
+        for (std::size_t k = 0; k < features.columns; ++k) {
           double u = 0.0;
           for (std::size_t a = 0; a < labels.count; ++a)
-            u += labels.labels[a * labels.label_columns + q] * features.values[a * count + k];
-          values[k] += u * u;
+            u += labels.labels[a * labels.label_columns + q] * features.values[a * features.columns + k];
+          values[k % count] += u * u;
         }
     } else {
       for (std::size_t q = 0; q < labels.label_columns; ++q) {

@@ -94,6 +94,7 @@ void activate(FeatureMap map, const double* scores, std::size_t count, double* c
       return;
     case FeatureMap::PositiveExponential:
     case FeatureMap::Softmax:
+    case FeatureMap::SoftmaxPair:
       if (within(scores, count, lanes::largest_exponent)) {
         exponential(scores, count, values[0]);
       } else {

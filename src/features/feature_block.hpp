@@ -17,8 +17,8 @@ class FeatureBlock {
   FeatureBlock(FeatureMap map, const LiftedData& data, std::span<const double> particles,
                std::size_t capacity);
 
-  /// Features and slopes of rows first..first+rows-1. The softmax map's row maximum is taken out before the
-  /// exponential and its values have mean one, so they never overflow.
+  /// Features and slopes of rows first..first+rows-1. The softmax maps' row maximum is taken out before the
+  /// exponential and their values have a fixed mean, so they never overflow.
   void evaluate(std::size_t first, std::size_t rows);
 
   /// sums(k, i) += sum_a sum_c weights[c](a, i) d phi_c(z_a; omega_i) / d omega_ik over the block just
@@ -42,6 +42,9 @@ class FeatureBlock {
   std::vector<double> score_weights_;
   std::array<std::vector<double>, 2> values_;
   std::array<std::vector<double>, 2> slopes_;
+
+  double total_value() const;  ///< sum of all values of a row, of the softmax maps
+  void normalise_exponentials(double* const* values, double* const* slopes);
 };
 
 }  // namespace rieszflow

@@ -15,8 +15,8 @@ namespace rieszflow {
 namespace {
 
 constexpr std::array all_maps{
-    FeatureMap::Fourier,  FeatureMap::FourierPhase, FeatureMap::Circle, FeatureMap::PositiveExponential,
-    FeatureMap::Softplus, FeatureMap::Relu,         FeatureMap::Softmax};
+    FeatureMap::Fourier,  FeatureMap::FourierPhase, FeatureMap::Circle,  FeatureMap::PositiveExponential,
+    FeatureMap::Softplus, FeatureMap::Relu,         FeatureMap::Softmax, FeatureMap::SoftmaxPair};
 
 constexpr std::size_t block_rows = 32;      // rows of data whose scores are in the cache at one time
 constexpr std::size_t tile_particles = 32;  // particles of one task of weighted_moments
@@ -60,6 +60,8 @@ std::string_view name(FeatureMap map) {
       return "relu";
     case FeatureMap::Softmax:
       return "softmax";
+    case FeatureMap::SoftmaxPair:
+      return "softmax_pair";
   }
   return "";
 }
@@ -80,6 +82,10 @@ std::string_view formula(FeatureMap map) {
       return "max(0, <w, z>): arc-cosine kernel";
     case FeatureMap::Softmax:
       return "N exp <w_i, z> / sum_j exp <w_j, z>: softmax over the features";
+    case FeatureMap::SoftmaxPair:
+      return "sqrt(2) N (exp <w_i, z>, exp -<w_i, z>) / sum_j (exp <w_j, z> + exp -<w_j, z>): softmax over "
+             "the features "
+             "and their mirror images";
   }
   return "";
 }
@@ -90,7 +96,13 @@ std::optional<FeatureMap> feature_map_named(std::string_view wanted) {
   return std::nullopt;
 }
 
-std::size_t component_count(FeatureMap map) { return map == FeatureMap::Fourier ? 2 : 1; }
+std::size_t component_count(FeatureMap map) {
+  return map == FeatureMap::Fourier || map == FeatureMap::SoftmaxPair ? 2 : 1;
+}
+
+bool couples_particles(FeatureMap map) {
+  return map == FeatureMap::Softmax || map == FeatureMap::SoftmaxPair;
+}
 
 std::size_t particle_dimension(FeatureMap map, std::size_t data_dimension) {
   if (map == FeatureMap::Circle) return 1;
@@ -142,44 +154,60 @@ void FeatureBlock::evaluate(std::size_t first, std::size_t rows) {
   first_ = first;
   rows_ = rows;
   set_scores(data_, first, rows, particles_, columns_, scores_.data());
-  if (map_ == FeatureMap::Softmax) {
-    for (std::size_t a = 0; a < rows; ++a) {
-      double* row = scores_.data() + a * columns_;
-      const double largest = *std::max_element(row, row + count_);
-      for (std::size_t i = 0; i < columns_; ++i) row[i] = i < count_ ? row[i] - largest : 0.0;
-    }
-  }
   double* values[2] = {values_[0].data(), values_[1].data()};
   double* slopes[2] = {slopes_[0].data(), slopes_[1].data()};
+  if (couples_particles(map_)) return normalise_exponentials(values, slopes);
   activate(map_, scores_.data(), rows * columns_, values, slopes);
-  if (map_ == FeatureMap::Softmax) {
-    for (std::size_t a = 0; a < rows; ++a) {
-      double* row = values[0] + a * columns_;
-      double sum = 0.0;
-      for (std::size_t i = 0; i < count_; ++i) sum += row[i];
-      for (std::size_t i = 0; i < count_; ++i) row[i] *= static_cast<double>(count_) / sum;
-    }
+}
+
+void FeatureBlock::normalise_exponentials(double* const* values, double* const* slopes) {
+  const std::size_t components = component_count(map_);
+  std::vector<double> largest(rows_);
+  for (std::size_t a = 0; a < rows_; ++a) {
+    const double* row = scores_.data() + a * columns_;
+    largest[a] = *std::max_element(row, row + count_);
+    if (components == 2) largest[a] = std::max(largest[a], -*std::min_element(row, row + count_));
+  }
+  for (std::size_t c = components; c-- > 0;) {  // the mirror images first: shifting overwrites the scores
+    const double sign = c == 0 ? 1.0 : -1.0;
+    double* shifted = c == 0 ? scores_.data() : score_weights_.data();
+    for (std::size_t a = 0; a < rows_; ++a)
+      for (std::size_t i = 0; i < columns_; ++i)
+        shifted[a * columns_ + i] = i < count_ ? sign * scores_[a * columns_ + i] - largest[a] : 0.0;
+    activate(map_, shifted, rows_ * columns_, values + c, slopes + c);
+  }
+  for (std::size_t a = 0; a < rows_; ++a) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < components; ++c)
+      for (std::size_t i = 0; i < count_; ++i) sum += values[c][a * columns_ + i];
+    for (std::size_t c = 0; c < components; ++c)
+      for (std::size_t i = 0; i < count_; ++i) values[c][a * columns_ + i] *= total_value() / sum;
   }
 }
 
+double FeatureBlock::total_value() const {
+  return (map_ == FeatureMap::SoftmaxPair ? std::numbers::sqrt2 : 1.0) * static_cast<double>(count_);
+}
+
 void FeatureBlock::add_pullback(const double* const* weights, std::span<double> sums) {
+  const std::size_t components = component_count(map_);
   for (std::size_t a = 0; a < rows_; ++a) {
-    const double* first = weights[0] + a * columns_;
     double* out = score_weights_.data() + a * columns_;
-    if (map_ == FeatureMap::Softmax) {  // d phi_j / d s_i = phi_i (delta_ij - phi_j / N)
-      const double* phi = value(0) + a * columns_;
-      double mean = 0.0;
-      for (std::size_t i = 0; i < count_; ++i) mean += phi[i] * first[i];
-      mean /= static_cast<double>(count_);
-      for (std::size_t i = 0; i < count_; ++i) out[i] = phi[i] * (first[i] - mean);
-      continue;
+    std::fill_n(out, count_, 0.0);
+    double mean =
+        0.0;  // softmax maps: d phi_j / d s_i = phi_i (delta_ij - phi_j / total), - for mirror images
+    if (couples_particles(map_)) {
+      for (std::size_t c = 0; c < components; ++c)
+        for (std::size_t i = 0; i < count_; ++i)
+          mean += value(c)[a * columns_ + i] * weights[c][a * columns_ + i];
+      mean /= total_value();
     }
-    const double* slope = slopes_[0].data() + a * columns_;
-    for (std::size_t i = 0; i < count_; ++i) out[i] = first[i] * slope[i];
-    if (component_count(map_) == 2) {
-      const double* second = weights[1] + a * columns_;
-      const double* other_slope = slopes_[1].data() + a * columns_;
-      for (std::size_t i = 0; i < count_; ++i) out[i] += second[i] * other_slope[i];
+    for (std::size_t c = 0; c < components; ++c) {
+      const double* weight = weights[c] + a * columns_;
+      const double* slope =
+          couples_particles(map_) ? value(c) + a * columns_ : slopes_[c].data() + a * columns_;
+      const double sign = couples_particles(map_) && c == 1 ? -1.0 : 1.0;
+      for (std::size_t i = 0; i < count_; ++i) out[i] += sign * slope[i] * (weight[i] - mean);
     }
   }
   add_product(data_.dimension, rows_, columns_,
@@ -229,7 +257,7 @@ void add_pullback(FeatureMap map, const LiftedData& data, std::span<const double
 void weighted_moments(FeatureMap map, const LiftedData& data, std::span<const double> weights,
                       std::span<const double> particles, std::span<double> moments,
                       std::span<double> derivatives, int threads) {
-  expects(map != FeatureMap::Softmax, "softmax features have no moments of one particle alone");
+  expects(!couples_particles(map), "softmax features have no moments of one particle alone");
   const std::size_t p = data.dimension, count = particles.size() / p, components = component_count(map);
   expects(weights.size() == data.count && moments.size() == count * components &&
               derivatives.size() == count * components * p,

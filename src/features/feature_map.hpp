@@ -20,13 +20,24 @@
 /// * softplus: log(1 + exp <omega, z>); law N(0, I/l^2); limit by Gauss quadrature.
 /// * relu: max(0, <omega, z>); law N(0, I/l^2); limit half the arc-cosine kernel of order 1.
 /// * softmax: N exp <omega_i, z> / sum_j exp <omega_j, z>; law N(0, I/l^2); limit exp(<z, z'>/l^2).
+/// * softmax_pair: sqrt2 N (exp s_i, exp -s_i) / sum_j (exp s_j + exp -s_j), s_i = <omega_i, z>; law N(0,
+/// I/l^2); limit exp(<z, z'>/l^2).
 ///
 /// Sources: Rahimi and Recht, NIPS 2007 (fourier, fourier_phase); Choromanski et al., ICLR 2021
-/// (positive_exponential); Cho and Saul, NIPS 2009 (relu). The softmax map couples the particles: it is a
-/// function of the whole particle set.
+/// (positive_exponential); Cho and Saul, NIPS 2009 (relu); Zhang et al., ICLR 2024 (softmax_pair). The
+/// softmax maps couple the particles: they are functions of the whole particle set.
 namespace rieszflow {
 
-enum class FeatureMap { Fourier, FourierPhase, Circle, PositiveExponential, Softplus, Relu, Softmax };
+enum class FeatureMap {
+  Fourier,
+  FourierPhase,
+  Circle,
+  PositiveExponential,
+  Softplus,
+  Relu,
+  Softmax,
+  SoftmaxPair
+};
 
 /// All maps, in the order of the enumeration.
 std::span<const FeatureMap> feature_maps();
@@ -34,8 +45,10 @@ std::string_view name(FeatureMap map);     ///< as in config files
 std::string_view formula(FeatureMap map);  ///< one line of text for `rieszflow list`
 std::optional<FeatureMap> feature_map_named(std::string_view name);
 
-/// Components of phi per particle: 2 for fourier, else 1.
+/// Components of phi per particle: 2 for fourier and softmax_pair, else 1.
 std::size_t component_count(FeatureMap map);
+/// Whether phi(.; omega_i) depends on the other particles: no function of one particle, no density.
+bool couples_particles(FeatureMap map);
 /// Dimension of a particle omega for data of dimension `data_dimension`: one more with a phase, 1 on the
 /// circle.
 std::size_t particle_dimension(FeatureMap map, std::size_t data_dimension);
@@ -63,7 +76,7 @@ void add_pullback(FeatureMap map, const LiftedData& data, std::span<const double
 /// The weighted sums that linear alignment needs, without storing n x N numbers, in one sweep:
 ///     moments(i, c)       = sum_a weights[a] phi_c(z_a; omega_i),
 ///     derivatives(i, c, k) = its derivative in component k of omega_i.
-/// Not for the softmax map. O(n N p); the same bits for every number of threads.
+/// Not for maps that couple the particles. O(n N p); the same bits for every number of threads.
 void weighted_moments(FeatureMap map, const LiftedData& data, std::span<const double> weights,
                       std::span<const double> particles, std::span<double> moments,
                       std::span<double> derivatives, int threads);

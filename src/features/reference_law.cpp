@@ -88,6 +88,7 @@ double limit_kernel(FeatureMap map, std::span<const double> z, std::span<const d
     case FeatureMap::PositiveExponential:
       return std::exp(zo);
     case FeatureMap::Softmax:
+    case FeatureMap::SoftmaxPair:
       return std::exp(zo / square);
     case FeatureMap::Relu: {
       const double norms = std::sqrt(zz * oo);

@@ -9,7 +9,7 @@
 
 #include "core/expects.hpp"
 #include "core/noise.hpp"
-#include "features/feature_block.hpp"
+#include "features/bag_block.hpp"
 #include "features/matrix_product.hpp"
 
 namespace rieszflow {
@@ -20,7 +20,10 @@ constexpr std::size_t chunk_rows = 32;  // rows of the Gram matrix per task; a m
 
 struct Sample {
   LiftedData data;
-  std::vector<double> labels;  ///< (row, label column)
+  std::vector<double> labels;             ///< (row, label column)
+  std::vector<std::size_t> bag_starts{};  ///< (row + 1), or empty: one point per row
+
+  std::size_t rows() const { return BagBlock::bag_count(data, bag_starts); }
 };
 
 /// Empirical means of the features of N particles on one sample; every matrix has padded(N) columns.
@@ -43,7 +46,7 @@ struct Statistics {
 };
 
 /// S(c, d) += Phi_c^T Phi_d over a block of rows, upper triangle of the diagonal blocks only.
-void add_gram(const FeatureBlock& block, std::size_t rows, Statistics& sums, int threads) {
+void add_gram(const BagBlock& block, std::size_t rows, Statistics& sums, int threads) {
   const std::size_t chunks = (sums.count + chunk_rows - 1) / chunk_rows;
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1)
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
@@ -62,7 +65,7 @@ void add_gram(const FeatureBlock& block, std::size_t rows, Statistics& sums, int
 /// when there are few rows.
 void evaluate(FeatureMap map, const Sample& sample, std::size_t label_columns,
               std::span<const double> particles, bool with_gram, bool centred, int threads, Statistics& out) {
-  FeatureBlock block(map, sample.data, particles, block_rows);
+  BagBlock block(map, sample.data, sample.bag_starts, particles, block_rows);
   out.count = block.count();
   out.columns = block.columns();
   out.components = component_count(map);
@@ -73,8 +76,8 @@ void evaluate(FeatureMap map, const Sample& sample, std::size_t label_columns,
   out.gram.assign(with_gram ? out.components * out.components * out.count * out.columns : 0, 0.0);
 
   const std::vector<double> ones(block_rows, 1.0);
-  for (std::size_t first = 0; first < sample.data.count; first += block_rows) {
-    const std::size_t rows = std::min(block_rows, sample.data.count - first);
+  for (std::size_t first = 0; first < sample.rows(); first += block_rows) {
+    const std::size_t rows = std::min(block_rows, sample.rows() - first);
     block.evaluate(first, rows);
     for (std::size_t c = 0; c < out.components; ++c) {
       add_product(label_columns, rows, out.columns,
@@ -87,12 +90,12 @@ void evaluate(FeatureMap map, const Sample& sample, std::size_t label_columns,
     if (with_gram) add_gram(block, rows, out, threads);
   }
 
-  const double scale = 1.0 / static_cast<double>(sample.data.count);
+  const double scale = 1.0 / static_cast<double>(sample.rows());
   for (double& value : out.label_features) value *= scale;
   for (double& value : out.feature_means) value *= scale;
   for (double& value : out.gram) value *= scale;
   if (centred) {
-    for (std::size_t a = 0; a < sample.data.count; ++a)
+    for (std::size_t a = 0; a < sample.rows(); ++a)
       for (std::size_t q = 0; q < label_columns; ++q)
         out.label_means[q] += scale * sample.labels[a * label_columns + q];
     for (std::size_t c = 0; c < out.components; ++c)
@@ -255,20 +258,23 @@ struct Alignment::Implementation {
     std::vector<double> draws(options.batch_rows);
     NoiseStream(options.seed, NoisePurpose::MiniBatch).uniforms(replica, step, half, draws);
     Sample out;
-    out.data.count = options.batch_rows;
     out.data.dimension = all.data.dimension;
+    if (!all.bag_starts.empty()) out.bag_starts.push_back(0);
     for (const double draw : draws) {
       const std::size_t row =
-          std::min(static_cast<std::size_t>(draw * static_cast<double>(all.data.count)), all.data.count - 1);
-      const auto begin = [&](const std::vector<double>& values, std::size_t width) {
-        return values.begin() + static_cast<std::ptrdiff_t>(row * width);
+          std::min(static_cast<std::size_t>(draw * static_cast<double>(all.rows())), all.rows() - 1);
+      const std::size_t first = all.bag_starts.empty() ? row : all.bag_starts[row];
+      const std::size_t last = all.bag_starts.empty() ? row + 1 : all.bag_starts[row + 1];
+      const auto append = [](std::vector<double>& to, const std::vector<double>& from, std::size_t width,
+                             std::size_t begin, std::size_t end) {
+        to.insert(to.end(), from.begin() + static_cast<std::ptrdiff_t>(begin * width),
+                  from.begin() + static_cast<std::ptrdiff_t>(end * width));
       };
-      out.data.points.insert(
-          out.data.points.end(), begin(all.data.points, out.data.dimension),
-          begin(all.data.points, out.data.dimension) + static_cast<std::ptrdiff_t>(out.data.dimension));
-      out.data.offsets.push_back(all.data.offsets[row]);
-      out.labels.insert(out.labels.end(), begin(all.labels, label_columns),
-                        begin(all.labels, label_columns) + static_cast<std::ptrdiff_t>(label_columns));
+      append(out.data.points, all.data.points, out.data.dimension, first, last);
+      append(out.data.offsets, all.data.offsets, 1, first, last);
+      append(out.labels, all.labels, label_columns, row, row + 1);
+      out.data.count += last - first;
+      if (!all.bag_starts.empty()) out.bag_starts.push_back(out.data.count);
     }
     return out;
   }
@@ -293,7 +299,7 @@ struct Alignment::Implementation {
   void add_forces(const Sample& sample, const Statistics& means, const Value& value, double factor,
                   std::span<const double> particles, std::span<double> forces) const {
     const std::size_t count = means.count, columns = means.columns, components = means.components;
-    const double scale = factor * options.strength / static_cast<double>(sample.data.count);
+    const double scale = factor * options.strength / static_cast<double>(sample.rows());
     const double kernel_factor = -2.0 * value.kernel_slope * scale / static_cast<double>(count);
     std::vector<double> u = means.label_features;
     for (double& entry : u) entry *= 2.0 * value.target_slope * scale;
@@ -313,14 +319,14 @@ struct Alignment::Implementation {
       for (double& entry : shift) entry = -entry;
     }
 
-    FeatureBlock block(map, sample.data, particles, block_rows);
+    BagBlock block(map, sample.data, sample.bag_starts, particles, block_rows);
     std::array<std::vector<double>, 2> weights;
     for (std::size_t c = 0; c < components; ++c) weights[c].resize(block_rows * columns);
     const double* const pointers[2] = {weights[0].data(), weights[1].data()};
     std::vector<double> sums(sample.data.dimension * columns, 0.0);
     const std::size_t panels = (columns + chunk_rows - 1) / chunk_rows;
-    for (std::size_t first = 0; first < sample.data.count; first += block_rows) {
-      const std::size_t rows = std::min(block_rows, sample.data.count - first);
+    for (std::size_t first = 0; first < sample.rows(); first += block_rows) {
+      const std::size_t rows = std::min(block_rows, sample.rows() - first);
       block.evaluate(first, rows);
 #pragma omp parallel for schedule(static) num_threads(options.threads) if (options.threads > 1)
       for (std::size_t panel = 0; panel < panels; ++panel) {
@@ -363,14 +369,14 @@ struct Alignment::Implementation {
           offset[q] +=
               masses[i] * means.feature_means[c * columns + i] * w[(c * label_columns + q) * columns + i];
     }
-    FeatureBlock block(map, all.data, particles, block_rows);
+    BagBlock block(map, all.data, all.bag_starts, particles, block_rows);
     std::array<std::vector<double>, 2> weights;
     for (std::size_t c = 0; c < components; ++c) weights[c].resize(block_rows * columns);
     const double* const pointers[2] = {weights[0].data(), weights[1].data()};
     std::vector<double> sums(all.data.dimension * columns, 0.0), residuals(block_rows * label_columns);
-    const double scale = 2.0 * options.strength / static_cast<double>(all.data.count);
-    for (std::size_t first = 0; first < all.data.count; first += block_rows) {
-      const std::size_t rows = std::min(block_rows, all.data.count - first);
+    const double scale = 2.0 * options.strength / static_cast<double>(all.rows());
+    for (std::size_t first = 0; first < all.rows(); first += block_rows) {
+      const std::size_t rows = std::min(block_rows, all.rows() - first);
       block.evaluate(first, rows);
       for (std::size_t a = 0; a < rows; ++a)
         for (std::size_t q = 0; q < label_columns; ++q) {
@@ -397,7 +403,8 @@ struct Alignment::Implementation {
   }
 
   bool has_one_sweep() const {
-    return options.kind == AlignmentKind::Linear && map != FeatureMap::Softmax && label_columns == 1;
+    return options.kind == AlignmentKind::Linear && !couples_particles(map) && label_columns == 1 &&
+           all.bag_starts.empty();
   }
 
   /// u and its derivative in one sweep: the gradient of (8) for one label column.
@@ -409,7 +416,7 @@ struct Alignment::Implementation {
     for (std::size_t half = 0; half < (same ? 1 : 2); ++half) {
       const Sample& sample = half == 0 ? one : other;
       std::vector<double> weights = sample.labels;
-      for (double& weight : weights) weight /= static_cast<double>(sample.data.count);
+      for (double& weight : weights) weight /= static_cast<double>(sample.rows());
       u[half].resize(terms);
       derivative[half].resize(terms * p);
       weighted_moments(map, sample.data, weights, particles, u[half], derivative[half], options.threads);
@@ -434,13 +441,14 @@ struct Alignment::Implementation {
 Alignment::Alignment(FeatureMap map, const LabelledData& data, Options options)
     : implementation_(std::make_unique<Implementation>()) {
   expects(data.count >= 1 && data.label_columns >= 1, "labelled data");
-  expects(data.points.size() == data.count * data.dimension &&
+  expects((!data.bag_starts.empty() || data.points.size() == data.count * data.dimension) &&
+              (data.bag_starts.empty() || data.bag_starts.size() == data.count + 1) &&
               data.labels.size() == data.count * data.label_columns,
           "whole rows of points and labels");
   implementation_->map = map;
   implementation_->options = options;
   implementation_->label_columns = data.label_columns;
-  implementation_->all = {lift(map, data.points, data.dimension), data.labels};
+  implementation_->all = {lift(map, data.points, data.dimension), data.labels, data.bag_starts};
   implementation_->norm =
       label_norm(data.labels, data.label_columns, options.kind == AlignmentKind::Normalised);
   expects(options.kind != AlignmentKind::Normalised || implementation_->norm > 0.0,
@@ -470,7 +478,7 @@ std::string Alignment::description() const {
   const std::string batches =
       is_stochastic() ? fmt::format(", two batches of {} rows per step", self.options.batch_rows) : "";
   return fmt::format("{} alignment of {} features with the labels of {} points, strength {}{}",
-                     name(self.options.kind), name(self.map), self.all.data.count, self.options.strength,
+                     name(self.options.kind), name(self.map), self.all.rows(), self.options.strength,
                      batches);
 }
 
@@ -590,7 +598,7 @@ class RidgeLossOnGrid final : public GridFunctional {
 
 std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
   const Implementation& self = *implementation_;
-  expects(self.map != FeatureMap::Softmax, "softmax features are no function of one particle");
+  expects(!couples_particles(self.map), "softmax features are no function of one particle");
   expects(grid.dimension() == self.all.data.dimension, "the grid is in the space of the particles");
   const std::size_t cells = grid.cell_count(), p = grid.dimension();
   std::vector<double> centers(cells * p);
@@ -612,8 +620,11 @@ std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
                                            std::move(kernel));
 }
 
-double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles) {
-  const Sample sample{data, std::vector<double>(data.count, 0.0)};
+double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles,
+                      std::span<const std::size_t> bag_starts) {
+  const Sample sample{data,
+                      std::vector<double>(BagBlock::bag_count(data, bag_starts), 0.0),
+                      {bag_starts.begin(), bag_starts.end()}};
   Statistics means;
   evaluate(map, sample, 1, particles, true, false, 1, means);
   double trace = 0.0;

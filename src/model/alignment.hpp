@@ -18,14 +18,17 @@ enum class AlignmentKind { Linear, SquaredLoss, Normalised, RidgeLoss };
 
 std::string_view name(AlignmentKind kind);  ///< "linear", "squared_loss", "normalised", "ridge_loss"
 
-/// Labelled data: one or more label columns. Two classes: one column of +-1; more classes: one-vs-rest +-1
-/// columns or a centred one-hot code. The target kernel is <y_a, y_b>.
+/// Labelled data: one or more label columns. A row is one point, or a bag of points (a sentence made of
+/// tokens) whose features are the mean of those of its points. Two classes: one column of +-1; more classes:
+/// one-vs-rest +-1 columns or a centred one-hot code. The target kernel is <y_a, y_b>.
 struct LabelledData {
   std::size_t count = 0;          ///< n
   std::size_t dimension = 0;      ///< of a data point
   std::size_t label_columns = 1;  ///< q
-  std::vector<double> points;     ///< (row, dimension), row-major
+  std::vector<double> points;     ///< (point, dimension), row-major
   std::vector<double> labels;     ///< (row, label column), row-major
+  /// (row + 1): row a is the bag of points starts[a]..starts[a+1]-1, at least one; empty: one point per row.
+  std::vector<std::size_t> bag_starts{};
 };
 
 /// Alignment of the kernel of a particle set with labels, as a functional of the law mu of the particles.
@@ -82,6 +85,7 @@ class Alignment final : public Functional {
 
 /// tr(S)^2 / |S|_F^2 of the feature Gram matrix S = Phi^T Phi / n: how many directions the features span,
 /// between 1 and the number of features. A smooth lower bound of the rank.
-double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles);
+double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles,
+                      std::span<const std::size_t> bag_starts = {});
 
 }  // namespace rieszflow

@@ -61,10 +61,16 @@ std::vector<double> formula_values(FeatureMap map, std::span<const double> z,
         out[i] = std::exp(dot);
         total += out[i];
         break;
+      case FeatureMap::SoftmaxPair:
+        out[i] = std::exp(dot);
+        out[count + i] = std::exp(-dot);
+        total += out[i] + out[count + i];
+        break;
     }
   }
-  if (map == FeatureMap::Softmax)
-    for (double& value : out) value *= static_cast<double>(count) / total;
+  const double mean = map == FeatureMap::SoftmaxPair ? std::numbers::sqrt2 : 1.0;
+  if (couples_particles(map))
+    for (double& value : out) value *= mean * static_cast<double>(count) / total;
   return out;
 }
 
@@ -130,7 +136,7 @@ TEST_P(EachMap, KernelOfManyParticlesTendsToTheLimitKernel) {
   for (const double x : products) variance += (x - mean) * (x - mean) / (count - 1);
   const double expected = limit_kernel(map, {points.data(), d}, {points.data() + d, d}, length);
   EXPECT_NEAR(mean, expected,
-              4 * std::sqrt(variance / count) + (map == FeatureMap::Softmax ? 20.0 / count : 0.0));
+              4 * std::sqrt(variance / count) + (couples_particles(map) ? 20.0 / count : 0.0));
   EXPECT_GT(std::abs(expected - 1.0), 8 * std::sqrt(variance / count))
       << "the points must tell kernels apart";
 }
@@ -144,8 +150,9 @@ TEST_P(EachMap, MomentsAreTheWeightedSumsForAnyNumberOfThreads) {
   std::vector<double> values(rows * components * count), moments(count * components),
       derivatives(moments.size() * data.dimension);
   feature_values(map, data, particles, values);
-  if (map == FeatureMap::Softmax) {  // couples its particles: there are no moments of one alone
-    EXPECT_THROW(weighted_moments(map, data, weights, particles, moments, derivatives, 1), PreconditionViolation);
+  if (couples_particles(map)) {  // there are no moments of one alone
+    EXPECT_THROW(weighted_moments(map, data, weights, particles, moments, derivatives, 1),
+                 PreconditionViolation);
     return;
   }
   weighted_moments(map, data, weights, particles, moments, derivatives, 1);
@@ -224,6 +231,16 @@ TEST(SoftmaxFeatures, StayFiniteForScoresOfAThousand) {
   EXPECT_NEAR(values[0], 3.0 / (1.0 + std::exp(-1.0)), 1e-12);
   EXPECT_EQ(values[1], 0.0);
   EXPECT_NEAR(std::accumulate(values.begin(), values.end(), 0.0), 3.0, 1e-14);
+}
+
+TEST(MirroredSoftmaxFeatures, AreAllEqualAtTheOriginAndFiniteForScoresOfAThousand) {
+  const std::vector<double> points{0.0, 1000.0}, omega{1.0, -1.0, 0.999};
+  std::vector<double> values(12);
+  feature_values(FeatureMap::SoftmaxPair, lift(FeatureMap::SoftmaxPair, points, 1), omega, values);
+  for (std::size_t k = 0; k < 6; ++k) EXPECT_NEAR(values[k], std::numbers::sqrt2 / 2.0, 1e-15);
+  EXPECT_NEAR(values[6], values[6 + 3 + 1], 1e-12);  // w_1 and the mirror image of w_2
+  EXPECT_EQ(values[7], 0.0);
+  EXPECT_NEAR(std::accumulate(values.begin() + 6, values.end(), 0.0), 3.0 * std::numbers::sqrt2, 1e-13);
 }
 
 TEST(OrthogonalParticles, HaveOrthogonalDirectionsAndASmallerKernelVariance) {
