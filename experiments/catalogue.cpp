@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "experiments/attention_schema.hpp"
 #include "experiments/convergence.hpp"
 #include "experiments/learning_config.hpp"
 #include "experiments/verify_config.hpp"
@@ -655,7 +656,7 @@ std::string study_sample(const std::string& type) {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all{
-      {"run", run()}, {"study", study()}, {"verify", verify()}, {"learn", learn()}};
+      {"run", run()}, {"study", study()}, {"verify", verify()}, {"learn", learn()}, {"attention", attention()}};
   return all;
 }
 

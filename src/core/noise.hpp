@@ -24,6 +24,11 @@ enum class NoisePurpose : std::uint32_t {
   SelectionTask = 49,
   TextCorruption = 50,
   CalibrationFloor = 51,
+  WeightInitialisation = 64,
+  TrainingOrder = 65,
+  Dropout = 66,
+  WordDropout = 67,
+  LabelShuffle = 68,
 };
 
 /// Counter-based random numbers: each draw is a pure function of (seed, purpose, replica, step, particle), so
