@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "experiments/attention_report.hpp"
 #include "experiments/learning_report.hpp"
 #include "experiments/report_figures.hpp"
 #include "experiments/report_page.hpp"
@@ -259,6 +260,7 @@ Json summary_of(const fs::path& path) {
 void write_report(const fs::path& directory) {
   const Json summary = summary_of(directory / "summary.json");
   if (summary.value("experiment", "") == "learn") return learning::write_learning_report(directory);
+  if (summary.value("experiment", "") == "attention") return attention::write_report(directory);
   if (summary.value("type", "") == "stationary") return stationary_states::write_report(directory);
   const io::RunReader run(directory / "run.h5");
   io::Manifest manifest = run.manifest();

@@ -2,25 +2,18 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <exception>
-#include <new>
-#include <nlohmann/json.hpp>
 #include <span>
 
+#include "cli/answer.hpp"
 #include "cli/command.hpp"
-#include "cli/console.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/result_folder.hpp"
-#include "config/document.hpp"
 #include "core/build_info.hpp"
-#include "core/expects.hpp"
-#include "io/files.hpp"
 
 namespace rieszflow::cli {
 namespace {
 
 std::string shell_line = "rieszflow";
-bool wants_json = false;
 
 std::string version_text() {
   const BuildInfo& info = build_info();
@@ -28,44 +21,9 @@ std::string version_text() {
                      info.compiler, info.libraries);
 }
 
-// Says what is wrong, to people and scripts, and gives the exit code back.
-int failed(int code, const std::string& message, const std::vector<config::Problem>& problems = {}) {
-  Console console(wants_json, false);
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const config::Problem& problem : problems) {
-    list.push_back(
-        {{"file", problem.source}, {"line", problem.line}, {"key", problem.key}, {"what", problem.what}});
-  }
-  console.event({{"event", "error"}, {"exit_code", code}, {"message", message}, {"problems", list}});
-  console.complain(problems.empty() ? "rieszflow: " + message : message);
-  return code;
-}
-
-int answer(const std::function<int()>& action) {
-  try {
-    return action();
-  } catch (const config::ConfigError& error) {
-    return failed(user_fault, error.what(), error.problems());
-  } catch (const UsageError& error) {
-    return failed(user_fault, error.what());
-  } catch (const io::FileError& error) {
-    return failed(machine_fault, error.what());
-  } catch (const ResourceError& error) {
-    return failed(machine_fault, error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(machine_fault, "out of memory; --dry-run says how much a run needs");
-  } catch (const PreconditionViolation& error) {
-    return failed(program_fault, fmt::format("internal error, please report it with the config: {} ({})",
-                                             error.what(), build_info().commit));
-  } catch (const std::exception& error) {
-    return failed(machine_fault, error.what());
-  }
-}
-
 int front_door(int argc, char** argv) {
   for (const char* argument : std::span(argv + 1, static_cast<std::size_t>(argc - 1))) {
     shell_line += " " + shell_quoted(argument);
-    wants_json = wants_json || std::string_view(argument) == "--json";
   }
   CLI::App program("Particles and densities of one mean-field model, side by side.", "rieszflow");
   program.set_version_flag("--version", version_text);
@@ -109,5 +67,5 @@ void wait_without_spinning(char** argv) {
 
 int main(int argc, char** argv) {
   wait_without_spinning(argv);
-  return rieszflow::cli::answer([&] { return rieszflow::cli::front_door(argc, argv); });
+  return rieszflow::cli::answer(argc, argv, [&] { return rieszflow::cli::front_door(argc, argv); });
 }

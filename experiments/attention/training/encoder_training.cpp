@@ -29,6 +29,13 @@ constexpr std::int64_t longest_of_pairs = 48;
 /// Added to the denominators, which are sums of positive terms: padding alone has none.
 constexpr double no_weight = 1e-30;
 
+// Of the weights at the start. The common vector is what layer normalisation divides by, so that a rare word,
+// whose embedding has hardly moved, weighs little instead of as much as any other.
+constexpr double token_scale = 0.01;
+constexpr double common_scale = 0.3;
+constexpr double log_odds_in_embedding = 0.05;
+constexpr double log_odds_in_classifier = 0.05;
+
 std::vector<std::int64_t> sizes(const std::vector<std::size_t>& shape) {
   return {shape.begin(), shape.end()};
 }
@@ -64,6 +71,7 @@ struct Parameters {
   Parameters& operator=(const Parameters&) = delete;
 
   bool is_omega(std::size_t array) const { return names[array].ends_with("omega"); }
+  bool is_embedding(std::size_t array) const { return names[array].ends_with("embedding"); }
   /// Matrices and embeddings shrink; gains and biases do not.
   bool decays(std::size_t array) const {
     return names[array].ends_with("weight") || names[array].ends_with("embedding");
@@ -393,7 +401,27 @@ std::string training_library() {
                      torch::get_num_threads(), matrix_product_rate());
 }
 
-EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed) {
+std::vector<double> token_log_odds(const TokenSet& train, std::size_t vocabulary, double smoothing) {
+  expects(!train.pairs, "single sentences of two classes");
+  std::array<std::vector<double>, 2> counts{std::vector<double>(vocabulary, smoothing),
+                                            std::vector<double>(vocabulary, smoothing)};
+  std::vector<std::size_t> last_row(vocabulary, train.count());
+  for (std::size_t row = 0; row < train.count(); ++row)
+    for (const std::int32_t id : train.sequences[row]) {
+      const auto token = static_cast<std::size_t>(id);
+      if (last_row[token] == row) continue;
+      last_row[token] = row;
+      counts.at(static_cast<std::size_t>(train.labels[row]))[token] += 1.0;
+    }
+  const double zeros = std::accumulate(counts[0].begin(), counts[0].end(), 0.0),
+               ones = std::accumulate(counts[1].begin(), counts[1].end(), 0.0);
+  std::vector<double> out(vocabulary);
+  for (std::size_t k = 0; k < vocabulary; ++k) out[k] = std::log(counts[1][k] / ones * zeros / counts[0][k]);
+  return out;
+}
+
+EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed,
+                               std::span<const double> log_odds) {
   EncoderWeights weights;
   weights.shape = shape;
   const NoiseStream noise(seed, NoisePurpose::WeightInitialisation);
@@ -415,10 +443,26 @@ EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed) {
     const bool embedding = array.name.ends_with("embedding");
     if (!embedding && !array.name.ends_with("weight")) continue;
     const double scale =
-        embedding ? 0.1 : std::sqrt(2.0 / static_cast<double>(array.shape.at(0) + array.shape.at(1)));
+        embedding ? token_scale : std::sqrt(2.0 / static_cast<double>(array.shape.at(0) + array.shape.at(1)));
     std::vector<double> draws(size);
     noise.gaussians(0, 0, matrix++, draws);
     for (std::size_t k = 0; k < size; ++k) (*array.values)[k] = static_cast<float>(scale * draws[k]);
+  }
+  std::vector<double> common(shape.dimension), direction(shape.dimension);
+  noise.gaussians(0, 1, 0, common);
+  noise.gaussians(0, 1, 1, direction);
+  for (std::size_t k = 0; k < weights.position_embedding.size(); ++k)
+    weights.position_embedding[k] += static_cast<float>(common_scale * common[k % shape.dimension]);
+  if (log_odds.empty()) return weights;
+  expects(log_odds.size() == shape.vocabulary && shape.classes == 2 && !shape.pairs,
+          "log-odds of each token");
+  for (std::size_t k = 0; k < shape.dimension; ++k) {
+    const double sign = direction[k] > 0.0 ? 1.0 : -1.0;
+    for (std::size_t token = 0; token < shape.vocabulary; ++token)
+      weights.token_embedding[token * shape.dimension + k] +=
+          static_cast<float>(log_odds_in_embedding * sign * log_odds[token]);
+    weights.classifier_weight[k] -= static_cast<float>(log_odds_in_classifier * sign);
+    weights.classifier_weight[shape.dimension + k] += static_cast<float>(log_odds_in_classifier * sign);
   }
   return weights;
 }
@@ -482,8 +526,9 @@ Training train(const EncoderWeights& start, const TokenSet& train, const TokenSe
       const auto part = [&](std::vector<float>& values) {
         return std::span<float>(values.data() + begin, size);
       };
-      advance(now, step + 1, rate, parameters.decays(a) ? options.weight_decay : 0.0, scale,
-              part(parameters.gradients), part(first), part(second), part(parameters.values), part(average));
+      advance(now, step + 1, parameters.is_embedding(a) ? rate * options.embedding_rate : rate,
+              parameters.decays(a) ? options.weight_decay : 0.0, scale, part(parameters.gradients),
+              part(first), part(second), part(parameters.values), part(average));
     }
     if (report && step % 20 == 0) report(done);
     if ((step + 1) % per_check != 0 && step + 1 != steps) continue;

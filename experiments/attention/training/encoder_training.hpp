@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,16 +24,23 @@ std::string training_library();
 double matrix_product_rate();
 inline constexpr double slow_matrix_product = 15.0;
 
-/// Weights to begin with: matrices and embeddings N(0, scale^2) with scale = sqrt(2 / (rows + columns)),
-/// embeddings 0.1, gains one, biases zero, omega of orthogonal_features. Keyed by (seed,
-/// WeightInitialisation): two kinds of attention with one seed and one shape of matrices begin with the same
-/// numbers.
-EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed);
+/// log of the share of class-1 rows with a token over that of class-0 rows, `smoothing` added to the counts:
+/// the weights of naive Bayes. (token)
+std::vector<double> token_log_odds(const text::TokenSet& train, std::size_t vocabulary, double smoothing);
+
+/// Weights to begin with: matrices N(0, 2 / (rows + columns)); embeddings N(0, 0.01^2), all positions with
+/// one random vector in common; gains one, biases zero, omega of orthogonal_features. With `log_odds` the
+/// embedding of each token has them along one random direction, which the classifier reads: training starts
+/// as naive Bayes. Keyed by (seed, WeightInitialisation): all kinds of attention with one seed begin with the
+/// same numbers wherever they have the same matrices.
+EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed,
+                               std::span<const double> log_odds = {});
 
 struct TrainingOptions {
   double epochs = 4.0;
   std::size_t batch_rows = 64;
   double learning_rate = 1e-3;  ///< at the end of the warm-up; then half a cosine down to zero
+  double embedding_rate = 1.0;  ///< factor of it for the embeddings
   double warm_up = 0.1;         ///< share of the steps
   double weight_decay = 0.01;   ///< of matrices and embeddings (AdamW)
   double dropout = 0.2;         ///< after embedding, attention, feed-forward and pooling

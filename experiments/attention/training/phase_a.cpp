@@ -44,7 +44,9 @@ std::vector<int> labels_of(const TokenSet& data, const std::vector<std::size_t>&
 }
 
 LabelledData labelled(const HeadBags& bags, std::size_t head, const std::vector<int>& classes) {
-  LabelledData out{.count = classes.size(), .dimension = bags.dimension};
+  LabelledData out;
+  out.count = classes.size();
+  out.dimension = bags.dimension;
   out.points = bags.points[head];
   out.bag_starts = bags.starts;
   const int most = *std::max_element(classes.begin(), classes.end());
@@ -129,7 +131,9 @@ class Head {
       const double done = static_cast<double>(step) / static_cast<double>(options_.steps);
       model_.inverse_temperature =
           options_.first_inverse_temperature *
-          std::pow(options_.last_inverse_temperature / options_.first_inverse_temperature, done);
+          (std::isinf(options_.first_inverse_temperature)
+               ? 1.0
+               : std::pow(options_.last_inverse_temperature / options_.first_inverse_temperature, done));
       if (step % options_.check_every == 0) {
         set_timestep();
         check(out, step);
@@ -155,7 +159,7 @@ class Head {
   LiftedData held_lifted_;
   std::shared_ptr<const Alignment> alignment_;
   Alignment held_alignment_;
-  Model model_{.domain = WholeSpace{1}};
+  Model model_{.domain = WholeSpace{1}, .potentials = {}, .interactions = {}};
   particle::State state_;
   std::vector<double> norms_;  ///< at the start
   double timestep_ = 0.0;

@@ -1,0 +1,62 @@
+#include "cli/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "cli/console.hpp"
+#include "cli/exit_code.hpp"
+#include "config/document.hpp"
+#include "core/build_info.hpp"
+#include "core/expects.hpp"
+#include "io/files.hpp"
+
+namespace rieszflow::cli {
+namespace {
+
+// Says what is wrong, to people and scripts, and gives the exit code back.
+int failed(bool wants_json, int code, const std::string& message,
+           const std::vector<config::Problem>& problems = {}) {
+  Console console(wants_json, false);
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const config::Problem& problem : problems) {
+    list.push_back(
+        {{"file", problem.source}, {"line", problem.line}, {"key", problem.key}, {"what", problem.what}});
+  }
+  console.event({{"event", "error"}, {"exit_code", code}, {"message", message}, {"problems", list}});
+  console.complain(problems.empty() ? "rieszflow: " + message : message);
+  return code;
+}
+
+}  // namespace
+
+int answer(int argc, char** argv, const std::function<int()>& action) {
+  const bool wants_json =
+      std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  try {
+    return action();
+  } catch (const config::ConfigError& error) {
+    return failed(wants_json, user_fault, error.what(), error.problems());
+  } catch (const UsageError& error) {
+    return failed(wants_json, user_fault, error.what());
+  } catch (const io::FileError& error) {
+    return failed(wants_json, machine_fault, error.what());
+  } catch (const ResourceError& error) {
+    return failed(wants_json, machine_fault, error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(wants_json, machine_fault, "out of memory; --dry-run says how much a run needs");
+  } catch (const PreconditionViolation& error) {
+    return failed(wants_json, program_fault,
+                  fmt::format("internal error, please report it with the config: {} ({})", error.what(),
+                              build_info().commit));
+  } catch (const std::exception& error) {
+    return failed(wants_json, machine_fault, error.what());
+  }
+}
+
+}  // namespace rieszflow::cli
