@@ -10,6 +10,9 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/rieszflowConfig.cmake ${PROJECT_BI
 install(EXPORT rieszflow NAMESPACE rieszflow:: FILE rieszflowTargets.cmake DESTINATION ${package_dir} COMPONENT development)
 
 install(TARGETS rieszflow_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET rieszflow_attention_program)
+  install(TARGETS rieszflow_attention_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(DIRECTORY experiments/ DESTINATION ${CMAKE_INSTALL_DATADIR}/rieszflow/experiments
         FILES_MATCHING PATTERN "*.toml" PATTERN "*.csv")
 install(FILES LICENSE CITATION.cff README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -4,7 +4,7 @@
 # DEPENDS are the rooms that its headers may include; PRIVATE are third-party targets that its .cpp files use.
 # Each header is compiled alone by the target `all_verify_interface_header_sets` (built by the tests).
 function(rieszflow_room name)
-  cmake_parse_arguments(ROOM "" "FOLDER" "DEPENDS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ROOM "INTERNAL" "FOLDER" "DEPENDS;PUBLIC;PRIVATE" ${ARGN})
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
   if(ROOM_FOLDER)
     set(folder ${CMAKE_CURRENT_SOURCE_DIR}/${ROOM_FOLDER})
@@ -30,6 +30,8 @@ function(rieszflow_room name)
   target_link_libraries(${target} PUBLIC ${ROOM_PUBLIC} PRIVATE ${ROOM_PRIVATE})
   add_library(rieszflow::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-  install(TARGETS ${target} EXPORT rieszflow ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
-          FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rieszflow COMPONENT development)
+  if(NOT ROOM_INTERNAL)
+    install(TARGETS ${target} EXPORT rieszflow ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
+            FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rieszflow COMPONENT development)
+  endif()
 endfunction()

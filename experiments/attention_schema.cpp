@@ -140,6 +140,10 @@ Section training() {
               "AdamW with warm-up and cosine; phase B starts from the warm start that all treatments share",
           .keys = {
               defaulted("warm_start_epochs", Number::positive(), 1.0, "", "before phase A"),
+              defaulted("embedding_scale", Number::positive(), 0.01, "",
+                        "standard deviation of the embeddings at the start"),
+              defaulted("common_scale", Number::non_negative(), 0.3, "",
+                        "and of a vector that all positions have in common"),
               defaulted("batch_rows", at_least(1), std::int64_t{64}, "", ""),
               defaulted("warm_up", Number{.lower = 0.0, .upper = 0.9}, 0.1, "", "share of the steps"),
               defaulted("weight_decay", Number::non_negative(), 0.01, "", ""),

@@ -621,12 +621,12 @@ std::unique_ptr<GridFunctional> Alignment::on_grid(const Grid& grid) const {
 }
 
 double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles,
-                      std::span<const std::size_t> bag_starts) {
+                      std::span<const std::size_t> bag_starts, bool centred) {
   const Sample sample{data,
                       std::vector<double>(BagBlock::bag_count(data, bag_starts), 0.0),
                       {bag_starts.begin(), bag_starts.end()}};
   Statistics means;
-  evaluate(map, sample, 1, particles, true, false, 1, means);
+  evaluate(map, sample, 1, particles, true, centred, 1, means);
   double trace = 0.0;
   for (std::size_t c = 0; c < means.components; ++c)
     for (std::size_t i = 0; i < means.count; ++i) trace += means.s(c, c)[i * means.columns + i];

@@ -83,9 +83,10 @@ class Alignment final : public Functional {
   std::unique_ptr<Implementation> implementation_;
 };
 
-/// tr(S)^2 / |S|_F^2 of the feature Gram matrix S = Phi^T Phi / n: how many directions the features span,
-/// between 1 and the number of features. A smooth lower bound of the rank.
+/// tr(S)^2 / |S|_F^2 of the feature Gram matrix S = Phi^T Phi / n (or the covariance of the features,
+/// `centred`): how many directions the features span, between 1 and the number of features. A smooth lower
+/// bound of the rank.
 double effective_rank(FeatureMap map, const LiftedData& data, std::span<const double> particles,
-                      std::span<const std::size_t> bag_starts = {});
+                      std::span<const std::size_t> bag_starts = {}, bool centred = false);
 
 }  // namespace rieszflow

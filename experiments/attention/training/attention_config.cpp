@@ -193,6 +193,9 @@ Assembly assemble(const Request& request) {
   if (Table* table = document->table("training"); table != nullptr && table->good()) {
     question.warm_start_epochs = table->number("warm_start_epochs");
     if (size == Size::Smoke) question.warm_start_epochs = std::min(question.warm_start_epochs, 0.5);
+    question.start = {.embedding_scale = table->number("embedding_scale"),
+                      .common_scale = table->number("common_scale"),
+                      .log_odds = {}};
     question.training = {.batch_rows = whole(*table, "batch_rows"),
                          .warm_up = table->number("warm_up"),
                          .weight_decay = table->number("weight_decay"),

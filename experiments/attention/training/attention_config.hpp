@@ -63,6 +63,7 @@ struct Question {
   std::vector<Variant> variants;
   std::vector<PhaseAOptions> phases;
   TrainingOptions training;  ///< epochs and dropouts: those of the source
+  Start start;               ///< without the log-odds
   double warm_start_epochs = 1.0;
   std::size_t seeds = 1;
   std::uint64_t seed = 0;

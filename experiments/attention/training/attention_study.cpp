@@ -273,11 +273,10 @@ class Study {
   }
 
   EncoderWeights start_of(const Job& job, const Data& data) const {
-    const double smoothing = job.source->log_odds_smoothing;
-    const bool uses = smoothing > 0.0 && !data.pairs;
-    return initial_weights(
-        shape(job, data), job.seed,
-        uses ? token_log_odds(data.train, data.vocabulary_size, smoothing) : std::vector<double>{});
+    Start start = question_.start;
+    if (job.source->log_odds_smoothing > 0.0 && !data.pairs && job.source->is_text())
+      start.log_odds = token_log_odds(data.train, data.vocabulary_size, job.source->log_odds_smoothing);
+    return initial_weights(shape(job, data), job.seed, start);
   }
 
   /// Trained with random fixed omega for the warm start's epochs: the same for all treatments of one kind.

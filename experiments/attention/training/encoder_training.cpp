@@ -29,10 +29,7 @@ constexpr std::int64_t longest_of_pairs = 48;
 /// Added to the denominators, which are sums of positive terms: padding alone has none.
 constexpr double no_weight = 1e-30;
 
-// Of the weights at the start. The common vector is what layer normalisation divides by, so that a rare word,
-// whose embedding has hardly moved, weighs little instead of as much as any other.
-constexpr double token_scale = 0.01;
-constexpr double common_scale = 0.3;
+// Of the naive-Bayes start: its logits are then about half the sums of the log-odds of a sentence.
 constexpr double log_odds_in_embedding = 0.05;
 constexpr double log_odds_in_classifier = 0.05;
 
@@ -420,8 +417,8 @@ std::vector<double> token_log_odds(const TokenSet& train, std::size_t vocabulary
   return out;
 }
 
-EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed,
-                               std::span<const double> log_odds) {
+EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed, const Start& start) {
+  const std::vector<double>& log_odds = start.log_odds;
   EncoderWeights weights;
   weights.shape = shape;
   const NoiseStream noise(seed, NoisePurpose::WeightInitialisation);
@@ -442,8 +439,9 @@ EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed,
     }
     const bool embedding = array.name.ends_with("embedding");
     if (!embedding && !array.name.ends_with("weight")) continue;
-    const double scale =
-        embedding ? token_scale : std::sqrt(2.0 / static_cast<double>(array.shape.at(0) + array.shape.at(1)));
+    const double scale = embedding
+                             ? start.embedding_scale
+                             : std::sqrt(2.0 / static_cast<double>(array.shape.at(0) + array.shape.at(1)));
     std::vector<double> draws(size);
     noise.gaussians(0, 0, matrix++, draws);
     for (std::size_t k = 0; k < size; ++k) (*array.values)[k] = static_cast<float>(scale * draws[k]);
@@ -452,7 +450,7 @@ EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed,
   noise.gaussians(0, 1, 0, common);
   noise.gaussians(0, 1, 1, direction);
   for (std::size_t k = 0; k < weights.position_embedding.size(); ++k)
-    weights.position_embedding[k] += static_cast<float>(common_scale * common[k % shape.dimension]);
+    weights.position_embedding[k] += static_cast<float>(start.common_scale * common[k % shape.dimension]);
   if (log_odds.empty()) return weights;
   expects(log_odds.size() == shape.vocabulary && shape.classes == 2 && !shape.pairs,
           "log-odds of each token");

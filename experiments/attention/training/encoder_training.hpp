@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -28,13 +27,20 @@ inline constexpr double slow_matrix_product = 15.0;
 /// the weights of naive Bayes. (token)
 std::vector<double> token_log_odds(const text::TokenSet& train, std::size_t vocabulary, double smoothing);
 
-/// Weights to begin with: matrices N(0, 2 / (rows + columns)); embeddings N(0, 0.01^2), all positions with
-/// one random vector in common; gains one, biases zero, omega of orthogonal_features. With `log_odds` the
-/// embedding of each token has them along one random direction, which the classifier reads: training starts
-/// as naive Bayes. Keyed by (seed, WeightInitialisation): all kinds of attention with one seed begin with the
-/// same numbers wherever they have the same matrices.
-EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed,
-                               std::span<const double> log_odds = {});
+struct Start {
+  double embedding_scale = 0.01;  ///< standard deviation of the embeddings
+  /// That of one random vector which all positions have in common. It is what layer normalisation divides by,
+  /// so that a rare word, whose embedding has hardly moved, weighs little instead of as much as any other.
+  double common_scale = 0.3;
+  /// (token), or empty. The embedding of each token has them along one random direction, which the classifier
+  /// reads: training starts as naive Bayes.
+  std::vector<double> log_odds{};
+};
+
+/// Weights to begin with: matrices N(0, 2 / (rows + columns)), embeddings as above, gains one, biases zero,
+/// omega of orthogonal_features. Keyed by (seed, WeightInitialisation): all kinds of attention with one seed
+/// begin with the same numbers wherever they have the same matrices.
+EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed, const Start& start = {});
 
 struct TrainingOptions {
   double epochs = 4.0;

@@ -209,7 +209,7 @@ class Head {
     for (std::size_t i = 0; i < norms_.size(); ++i)
       now.mean_norm +=
           norm({particles().data() + i * dimension_, dimension_}) / static_cast<double>(norms_.size());
-    now.effective_rank = effective_rank(map_, held_lifted_, particles(), held_.bag_starts);
+    now.effective_rank = effective_rank(map_, held_lifted_, particles(), held_.bag_starts, true);
     const PairSum pair_sum(model_, norms_.size(), {});
     pair_sum.closest_pairs(particles(), 1, {&now.minimum_distance, 1});
     double potential_energy = 0.0;

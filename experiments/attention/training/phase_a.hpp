@@ -54,7 +54,7 @@ struct HeadCheck {
   double inverse_temperature = 0.0;
   double timestep = 0.0;
   double mean_norm = 0.0;
-  double effective_rank = 0.0;  ///< of the pooled features of held-out rows
+  double effective_rank = 0.0;  ///< of the centred pooled features of held-out rows
   double minimum_distance = 0.0;
 };
 
