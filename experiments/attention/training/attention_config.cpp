@@ -77,16 +77,8 @@ void read_sources(Document& document, const std::filesystem::path& base, Size si
       question.sources.push_back(source);
     }
   }
-  if (!question.sources.empty() || !document.tables("dataset").empty()) return;
-  Source source;
-  source.selection = {.length = 32, .keys = 8};
-  source.name = "selection-32";
-  source.longest = 32;
-  source.train_rows = 20000;
-  source.test_rows = 2000;
-  source.epochs = 2.0;
-  cut(source, size);
-  question.sources.push_back(source);
+  if (document.tables("dataset").empty())
+    document.problem("dataset", "is missing; allowed: [[dataset]] with type = \"text\" or \"selection\"");
 }
 
 void read_phases(Table& table, Size size, Question& question) {
@@ -102,7 +94,7 @@ void read_phases(Table& table, Size size, Question& question) {
   options.check_every = whole(table, "check_every");
   options.most_rows = whole(table, "most_rows");
   options.held_out_rows = whole(table, "held_out_rows");
-  if (size == Size::Smoke) options.steps = std::min<std::size_t>(options.steps, 10);
+  if (size != Size::Full) options.steps = std::min<std::size_t>(options.steps, size == Size::Quick ? 20 : 10);
   for (const double move : table.numbers("moves"))
     for (const double beta : table.numbers("first_inverse_temperatures"))
       for (const double repulsion : table.numbers("repulsions"))
@@ -144,8 +136,8 @@ std::optional<Variant> variant_named(const std::string& name) {
 
 Assembly assemble(const Request& request) {
   const auto document = request.config.empty()
-                            ? Document::parse("name = \"attention\"\n", "default config",
-                                              catalogue::attention(), request.overrides)
+                            ? Document::parse("name = \"attention\"\n[[dataset]]\ntype = \"selection\"\n",
+                                              "default config", catalogue::attention(), request.overrides)
                             : Document::read(request.config, catalogue::attention(), request.overrides);
   Question question;
   Table* const top = document->table("");

@@ -178,7 +178,7 @@ class Study {
                   .resume = setting_.resume,
                   .threads = question_.threads,
                   .progress =
-                      [&](const sweep::Progress& now) {
+                      [&](const study::Progress& now) {
                         if (!setting_.progress) return;
                         before = std::min(before, now.row);
                         double done = 0.0, left = 0.0;
