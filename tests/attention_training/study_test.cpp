@@ -26,7 +26,7 @@ Assembly smoke(const std::string& variants, std::vector<std::string> more = {}) 
       "study.size=smoke",          "study.variants=" + variants, "model.layers=1",       "model.heads=2",
       "model.head_dimensions=[4]", "model.features=[8]",         "model.feed_forward=16"};
   overrides.insert(overrides.end(), more.begin(), more.end());
-  return assemble(Request{.config = {}, .overrides = overrides, .seed = {}, .threads = 1});
+  return attention::assemble(Request{.config = {}, .overrides = overrides, .seed = {}, .threads = 1});
 }
 
 /// Rows without what time measured.
