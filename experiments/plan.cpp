@@ -62,8 +62,8 @@ Plan plan(const side_by_side::Question& question) {
     particle_bytes = plan.coordinates * number_bytes * (mala ? mala_arrays : particle_arrays) +
                      std::max(sum.bytes, plan.coordinates * entropy_bytes);
     plan.disk_bytes += plan.coordinates * number_bytes * (plan.snapshots + 2.0);  // and two checkpoints
-    const double step =
-        replicas * (sum.seconds * (mala ? mala_pair_sums : 1.0) + count * dimensions * particle_step_seconds);
+    const double move = mala ? mala_move_seconds : dimensions * particle_step_seconds;
+    const double step = replicas * (sum.seconds * (mala ? mala_pair_sums : 1.0) + count * move);
     plan.particle_seconds = plan.particle_steps * step / std::max(1, question.threads);
   }
   if (question.density) {
