@@ -29,10 +29,11 @@ int front_door(int argc, char** argv) {
   program.set_version_flag("--version", version_text);
   program.require_subcommand(0, 1);
   program.footer("`rieszflow COMMAND --help` says more. A first run:\n  rieszflow run experiments/demo.toml");
-  const Command commands[] = {run_command(program),    study_command(program),     verify_command(program),
-                              learn_command(program),  attention_command(program), export_command(program),
-                              report_command(program), info_command(program),      defaults_command(program),
-                              list_command(program)};
+  const Command commands[] = {
+      run_command(program),    study_command(program),     verify_command(program),
+      learn_command(program),  attention_command(program), export_command(program),
+      report_command(program), info_command(program),      defaults_command(program),
+      list_command(program),   man_command(program),       completion_command(program)};
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

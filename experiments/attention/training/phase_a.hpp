@@ -86,7 +86,7 @@ PhaseA learn_features(const EncoderWeights& start, const text::TokenSet& train, 
 /// The control that tells directions from norms: random orthogonal directions with the learned norms.
 EncoderWeights norm_matched(const EncoderWeights& learned, std::uint64_t seed);
 
-/// Traces as series phase_a/layer<l>/head<h>/..., clouds as positions of replica l * heads + h.
+/// Traces as series phase_a/layerL/headH/..., clouds as positions of replica l * heads + h.
 void write_phase_a(const std::filesystem::path& path, io::Manifest manifest, const PhaseA& learned);
 
 }  // namespace rieszflow::attention
