@@ -431,6 +431,28 @@ std::optional<std::string> problem_of(const GaussianLaw& law, const Domain& doma
     if (!(law.standard_deviation[k] > 0.0) || std::isinf(law.standard_deviation[k]))
       return "gaussian initial law: std must be positive and finite";
   }
+  if (!std::holds_alternative<WholeSpace>(domain)) {
+    // Beyond these neither the tails at a wall, the turns around a torus nor a peak between far walls keep
+    // their digits.
+    constexpr double most_deviations_outside = 1e6, most_lengths = 1e9, most_deviations_across = 1e12;
+    const bool periodic = std::holds_alternative<Torus>(domain);
+    const Box box = bounding_box(domain);
+    for (std::size_t k = 0; k < d; ++k) {
+      const double length = box.upper[k] - box.lower[k], deviation = law.standard_deviation[k];
+      const double outside = std::max({box.lower[k] - law.mean[k], law.mean[k] - box.upper[k], 0.0});
+      if (!periodic && outside / deviation > most_deviations_outside)
+        return fmt::format(
+            "gaussian initial law: the mean {:g} lies {:.2g} standard deviations outside of the domain, at "
+            "most {:g} are allowed",
+            law.mean[k], outside / deviation, most_deviations_outside);
+      if (deviation / length > most_lengths || outside / length > most_lengths ||
+          length / deviation > most_deviations_across)
+        return fmt::format(
+            "gaussian initial law: mean {:g} and std {:g} in a domain of length {:g}: the lengths differ by "
+            "more than double precision resolves",
+            law.mean[k], deviation, length);
+    }
+  }
   if (const auto* ball = std::get_if<Ball>(&domain)) {
     const NoiseStream stream(0, NoisePurpose::InitialPosition);
     Draws draws(stream, 0, 0);

@@ -389,9 +389,10 @@ class Level {
       }
     }
     for (std::size_t k = 0; k < d; ++k) {
-      // A cloud without extent along an axis still needs a box: relative to where it is.
+      // A cloud without extent along an axis still needs a box: relative to where it is, and large enough for
+      // its volume and its inverse powers to be numbers.
       const double size =
-          std::max(high[k] - lower_[k], 1e-12 * std::max({std::abs(lower_[k]), std::abs(high[k]), 1e-280}));
+          std::max(high[k] - lower_[k], 1e-12 * std::max({std::abs(lower_[k]), std::abs(high[k]), 1e-88}));
       extent[k] = eighth_power_above(size);
       if (bounded) extent[k] = std::min(extent[k], std::max(limits.upper[k] - limits.lower[k], size));
     }

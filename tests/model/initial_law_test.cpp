@@ -337,5 +337,17 @@ TEST(MixtureLaw, WeightsNearTheLargestNumberAreRelativeToo) {
   EXPECT_EQ(sample(huge, domain, 1, 50, 1).positions, sample(plain, domain, 1, 50, 1).positions);
 }
 
+TEST(GaussianLaw, BeyondWhatADomainResolvesIsRefusedWithASentence) {
+  const Domain box = Box{{-6.0}, {6.0}}, torus = Torus{{-1.0}, {1.0}};
+  EXPECT_TRUE(problem(GaussianLaw{{1e308}, {0.4}}, box));
+  EXPECT_TRUE(problem(GaussianLaw{{0.0}, {1e308}}, box));
+  EXPECT_TRUE(problem(GaussianLaw{{0.0}, {1e308}}, torus));
+  EXPECT_TRUE(problem(GaussianLaw{{1e300}, {0.4}}, torus));
+  EXPECT_FALSE(problem(GaussianLaw{{106.0}, {0.4}}, box))
+      << "250 standard deviations outside: Marsaglia's tail";
+  EXPECT_FALSE(problem(GaussianLaw{{0.0}, {1e6}}, box));
+  EXPECT_FALSE(problem(GaussianLaw{{7.0}, {30.0}}, torus));
+}
+
 }  // namespace
 }  // namespace rieszflow

@@ -133,10 +133,13 @@ TEST(FastSum, AFarOutlierAndACloudOnOnePointAreSummed) {
   const Sums exact = sums_of(model, x, PairSum::Method::Direct),
              fast = sums_of(model, x, PairSum::Method::Fast);
   EXPECT_LT(relative_error(fast.forces, exact.forces), 1e-6);
-  const std::vector<double> point(2 * 500, 0.25);
-  const Sums together = sums_of(model, point, PairSum::Method::Fast);
-  EXPECT_EQ(together.energy, std::numeric_limits<double>::infinity());
-  for (const double f : together.forces) EXPECT_NEAR(f, 0.0, 1e-12);
+  for (const double coordinate : {0.25, 0.0}) {  // the origin has no length of its own
+    for (const std::size_t count : {10, 500}) {
+      const Sums together = sums_of(model, std::vector<double>(2 * count, coordinate), PairSum::Method::Fast);
+      EXPECT_EQ(together.energy, std::numeric_limits<double>::infinity());
+      for (const double f : together.forces) EXPECT_NEAR(f, 0.0, 1e-12);
+    }
+  }
 }
 
 TEST(FastSum, ACoincidentPairHasInfiniteEnergyAndSparesTheOthers) {
