@@ -282,7 +282,10 @@ Result run(const py::object& config, const std::optional<std::filesystem::path>&
            bool resume) {
   const Assembly assembly = assembly_of(config, overrides, seed, threads);
   const std::filesystem::path folder = out.value_or(std::filesystem::path("out") / assembly.question.name);
-  const bool resumes = cli::prepare_folder(folder, {.resume = resume, .force = force}, assembly.resolved);
+  cli::ExperimentOptions options;
+  options.resume = resume;
+  options.force = force;
+  const bool resumes = cli::prepare_folder(folder, options, assembly.resolved);
   const BuildInfo& info = build_info();
   const side_by_side::Outcome outcome = [&] {
     const py::gil_scoped_release unlocked;
