@@ -9,31 +9,20 @@ namespace {
 
 using config::Boolean;
 using config::Choice;
+using config::defaulted;
 using config::Integer;
 using config::Key;
 using config::List;
 using config::Number;
 using config::Occurrence;
+using config::optional;
 using config::Presence;
+using config::required;
 using config::Section;
 using config::Text;
 using Numbers = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
-
-Key defaulted(std::string name, config::Kind kind, config::Value value, std::string units,
-              std::string meaning) {
-  return {std::move(name),  std::move(kind),  Presence::Defaulted,
-          std::move(value), std::move(units), std::move(meaning)};
-}
-Key optional(std::string name, config::Kind kind, config::Value sample, std::string units,
-             std::string meaning) {
-  return {std::move(name),   std::move(kind),  Presence::Optional,
-          std::move(sample), std::move(units), std::move(meaning)};
-}
-Key required(std::string name, config::Kind kind, config::Value sample, std::string meaning) {
-  return {std::move(name), std::move(kind), Presence::Required, std::move(sample), "", std::move(meaning)};
-}
 
 Integer at_least(std::int64_t lower) { return {.lower = lower, .upper = 100000000}; }
 Number probability() { return {.lower = 0.0, .upper = 0.95}; }
@@ -103,7 +92,7 @@ Section dataset() {
           {"text",
            "a folder with train.tsv, dev.tsv and test.tsv",
            {
-               required("folder", Text{}, std::string("data/rt"), "relative to this config"),
+               required("folder", Text{}, std::string("data/rt"), "", "relative to this config"),
                defaulted("epochs", Number::positive(), 4.0, "", "of phase B"),
                defaulted("dropout", probability(), 0.2, "", ""),
                defaulted("word_dropout", probability(), 0.1, "", "probability that a token becomes unknown"),

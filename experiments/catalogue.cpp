@@ -28,13 +28,16 @@ Choice alignment_choice() {
 
 namespace {
 
+using config::defaulted;
 using config::Integer;
 using config::Key;
 using config::List;
 using config::Number;
 using config::NumberOrWord;
 using config::Occurrence;
+using config::optional;
 using config::Presence;
+using config::required;
 using config::Schema;
 using config::Section;
 using config::Text;
@@ -46,22 +49,6 @@ using Texts = std::vector<std::string>;
 
 constexpr std::int64_t largest_count = 1'000'000'000'000;
 constexpr std::int64_t most_cells_per_axis = 1'000'000'000;
-
-Key required(std::string name, config::Kind kind, config::Value sample, std::string units,
-             std::string meaning) {
-  return {std::move(name),   std::move(kind),  Presence::Required,
-          std::move(sample), std::move(units), std::move(meaning)};
-}
-Key defaulted(std::string name, config::Kind kind, config::Value value, std::string units,
-              std::string meaning) {
-  return {std::move(name),  std::move(kind),  Presence::Defaulted,
-          std::move(value), std::move(units), std::move(meaning)};
-}
-Key optional(std::string name, config::Kind kind, config::Value sample, std::string units,
-             std::string meaning) {
-  return {std::move(name),   std::move(kind),  Presence::Optional,
-          std::move(sample), std::move(units), std::move(meaning)};
-}
 
 Key lower() {
   return required("lower", List{Number::any()}, Numbers{-1.0}, "length", "lower corner; its length is d");
@@ -655,8 +642,11 @@ std::string study_sample(const std::string& type) {
 }
 
 const std::vector<Command>& commands() {
-  static const std::vector<Command> all{
-      {"run", run()}, {"study", study()}, {"verify", verify()}, {"learn", learn()}, {"attention", attention()}};
+  static const std::vector<Command> all{{"run", run()},
+                                        {"study", study()},
+                                        {"verify", verify()},
+                                        {"learn", learn()},
+                                        {"attention", attention()}};
   return all;
 }
 

@@ -11,29 +11,20 @@ namespace {
 
 using config::Boolean;
 using config::Choice;
+using config::defaulted;
 using config::Integer;
 using config::Key;
 using config::List;
 using config::Named;
 using config::Number;
 using config::Occurrence;
+using config::optional;
 using config::Presence;
 using config::Section;
 using config::Text;
 using Numbers = std::vector<double>;
 using Integers = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
-
-Key defaulted(std::string name, config::Kind kind, config::Value value, std::string units,
-              std::string meaning) {
-  return {std::move(name),  std::move(kind),  Presence::Defaulted,
-          std::move(value), std::move(units), std::move(meaning)};
-}
-Key optional(std::string name, config::Kind kind, config::Value sample, std::string units,
-             std::string meaning) {
-  return {std::move(name),   std::move(kind),  Presence::Optional,
-          std::move(sample), std::move(units), std::move(meaning)};
-}
 
 Number share() { return {.lower = 0.01, .upper = 0.99}; }
 Number noise_level() { return {.lower = 0.0, .upper = 10.0}; }

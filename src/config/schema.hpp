@@ -77,6 +77,19 @@ struct Key {
   std::string meaning;
 };
 
+inline Key required(std::string name, Kind kind, Value sample, std::string units, std::string meaning) {
+  return {std::move(name),   std::move(kind),  Presence::Required,
+          std::move(sample), std::move(units), std::move(meaning)};
+}
+inline Key defaulted(std::string name, Kind kind, Value value, std::string units, std::string meaning) {
+  return {std::move(name),  std::move(kind),  Presence::Defaulted,
+          std::move(value), std::move(units), std::move(meaning)};
+}
+inline Key optional(std::string name, Kind kind, Value sample, std::string units, std::string meaning) {
+  return {std::move(name),   std::move(kind),  Presence::Optional,
+          std::move(sample), std::move(units), std::move(meaning)};
+}
+
 /// One alternative of a section that is chosen by its key `type`.
 struct Variant {
   std::string name;
