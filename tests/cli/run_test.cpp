@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -203,32 +202,30 @@ TEST_F(Run, ABlowUpIsAFaultOfTheMathematicsAndKeepsWhatWasComputed) {
   EXPECT_FALSE(io::RunReader(folder_ / "blow up/run.h5").position_clocks().empty());
 }
 
+// A wish to stop is heard after every step, and "0s" is one from the start: each part is one step, however
+// fast or loaded the machine is.
 TEST_F(Run, AnInterruptedRunResumesToTheSameBits) {
-  // Softened, so that the cost of a step does not depend on how close particles come.
   const auto command = [](const std::string& out) -> std::vector<std::string> {
     return {"run",   "small.toml",
             "--out", out,
-            "--set", "particles.count=200",
-            "--set", "particles.timestep=1e-5",
-            "--set", "model.interaction.0.softening=0.1"};
+            "--set", "particles.timestep=0.025",
+            "--set", "density.timestep=0.025"};
   };
-  const auto begin = std::chrono::steady_clock::now();
   ASSERT_EQ(run(command("whole")).code, 0);
-  const std::chrono::duration<double> whole = std::chrono::steady_clock::now() - begin;
-  // Stopped at its first step, then on the way, then left to end.
   std::vector<std::string> first = command("parts");
   first.insert(first.end(), {"--max-wall", "0s"});
-  const Ran ran = run(first);
+  Ran ran = run(first);
   ASSERT_EQ(ran.code, 130) << ran.err;
   EXPECT_NE(ran.err.find("continue with: rieszflow run parts/config.toml --out parts --resume"),
             std::string::npos)
       << ran.err;
-  EXPECT_EQ(summary("parts")["status"], "interrupted");
-  ASSERT_EQ(run({"run", "parts/config.toml", "--out", "parts", "--resume", "--max-wall",
-                 fmt::format("{:.3f}s", whole.count() / 4)})
-                .code,
-            130);
-  ASSERT_EQ(run({"run", "parts/config.toml", "--out", "parts", "--resume"}).code, 0);
+  int parts = 1;
+  for (; ran.code == 130 && parts < 100; ++parts) {
+    EXPECT_EQ(summary("parts")["status"], "interrupted");
+    ran = run({"run", "parts/config.toml", "--out", "parts", "--resume", "--max-wall", "0s"});
+  }
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_GE(parts, 4) << "the steps of the particles at least";
   expect_same_run(folder_ / "whole", folder_ / "parts");
   EXPECT_EQ(summary("parts")["status"], "completed");
 }
