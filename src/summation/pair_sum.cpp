@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "core/compensated_sum.hpp"
@@ -107,6 +108,20 @@ void in_parallel(std::int64_t count, int threads, const Work& work) {
     work(index, static_cast<std::size_t>(omp_get_thread_num()));
 }
 
+/// (replica, size) to (size, replica) and back, `scale` times that added.
+template <std::size_t Replicas>
+void interleave(const double* __restrict from, std::size_t size, double* __restrict to) {
+  for (std::size_t at = 0; at < size; ++at) {
+    for (std::size_t r = 0; r < Replicas; ++r) to[at * Replicas + r] = from[r * size + at];
+  }
+}
+template <std::size_t Replicas>
+void add_interleaved(double scale, const double* __restrict from, std::size_t size, double* __restrict to) {
+  for (std::size_t at = 0; at < size; ++at) {
+    for (std::size_t r = 0; r < Replicas; ++r) to[r * size + at] += scale * from[at * Replicas + r];
+  }
+}
+
 /// Work arrays of one replica.
 struct Workspace {
   std::vector<double> positions, forces;  ///< columns
@@ -121,6 +136,9 @@ struct Workspace {
 }  // namespace
 
 struct PairSum::Implementation {
+  /// Above, vectors of one system are as full as those of many.
+  static constexpr std::size_t most_in_lanes = 1024;
+
   InteractionTerms terms;
   Domain domain;
   std::size_t particle_count, dimension;
@@ -225,6 +243,53 @@ struct PairSum::Implementation {
       add_forces(1.0);
     }
     return far_and_near + total;
+  }
+
+  /// True where systems are so small that several fill the lanes of vectors better than one does.
+  bool in_lanes() const {
+    return !fast && !single() && dimension <= 3 && particle_count > 1 && particle_count <= most_in_lanes &&
+           !terms.radial.empty() && terms.periodic.empty() && terms.scalar.empty();
+  }
+
+  /// As many replicas as there are lanes, each with the bits that add_replica gives it. energies: may be
+  /// empty.
+  void add_lanes(Workspace& work, std::span<const double> positions, std::span<double> forces,
+                 std::span<double> energies) const {
+    const simd::DirectKernels& kernels = simd::direct_kernels();
+    const std::size_t n = particle_count, d = dimension, lanes = kernels.lanes, size = n * d;
+    const auto particles = static_cast<double>(n);
+    std::array<double, simd::padding> sums{}, tile_energies{};
+    for (std::size_t r = 0; r < lanes; ++r)
+      sums[r] = add_sums(work, positions.subspan(r * size, size), forces.subspan(r * size, size));
+    work.positions.resize(lanes * size);
+    work.forces.resize(lanes * size);
+    const Columns columns{work.positions.data(), work.forces.data(), n, d};
+    const auto with_lanes = [&](const auto& visit) {
+      if (lanes == 8) visit(std::integral_constant<std::size_t, 8>());
+      if (lanes == 4) visit(std::integral_constant<std::size_t, 4>());
+      if (lanes == 2) visit(std::integral_constant<std::size_t, 2>());
+    };
+    with_lanes([&](auto count) { interleave<count()>(positions.data(), size, work.positions.data()); });
+    std::array<double, simd::padding> totals{};
+    for (const RadialTerm& term : terms.radial) {
+      std::ranges::fill(work.forces, 0.0);
+      std::array<CompensatedSum, simd::padding> energy;
+      for (std::size_t round = 0; round < tiling.round_count(); ++round) {
+        for (std::size_t index = 0; index < tiling.tile_count(round); ++index) {
+          const auto [rows, cols] = tiling.tile(round, index);
+          if (cols.begin == cols.end) continue;
+          kernels.replica_tile(term.kernel, columns, rows, cols,
+                               energies.empty() ? nullptr : tile_energies.data());
+          for (std::size_t r = 0; r < lanes; ++r) energy[r].add(tile_energies[r]);
+        }
+      }
+      const double scale = term.force_scale / particles;
+      with_lanes(
+          [&](auto count) { add_interleaved<count()>(scale, work.forces.data(), size, forces.data()); });
+      for (std::size_t r = 0; r < lanes; ++r) totals[r] += term.energy_scale * energy[r].value();
+    }
+    for (std::size_t r = 0; r < energies.size(); ++r)
+      energies[r] = sums[r] + totals[r] / (particles * particles);
   }
 
   /// The positions of `work` as pairs of floats.
@@ -388,11 +453,22 @@ struct PairSum::Implementation {
     expects(positions.size() == replica_count * size && forces.size() == positions.size(),
             "positions and forces are (replica, particle, dimension)");
     expects(energies.empty() || energies.size() == replica_count, "one energy for each replica");
+    const std::size_t lanes = simd::direct_kernels().lanes;
+    const std::size_t groups = in_lanes() ? replica_count / lanes : 0;
+    in_parallel(static_cast<std::int64_t>(groups), options.threads,
+                [&](std::int64_t index, std::size_t thread) {
+                  const auto first = static_cast<std::size_t>(index) * lanes;
+                  add_lanes(workspaces[thread], positions.subspan(first * size, lanes * size),
+                            forces.subspan(first * size, lanes * size),
+                            energies.empty() ? energies : energies.subspan(first, lanes));
+                });
+    const std::size_t grouped = groups * lanes, rest = replica_count - grouped;
+    if (rest == 0) return;
     // The fast sum owns one mesh: replicas follow one another there, and the threads share each.
-    const bool over_replicas = !fast && replica_count >= static_cast<std::size_t>(options.threads);
+    const bool over_replicas = !fast && rest >= static_cast<std::size_t>(options.threads);
     const int outer = over_replicas ? options.threads : 1, inner = over_replicas ? 1 : options.threads;
-    in_parallel(static_cast<std::int64_t>(replica_count), outer, [&](std::int64_t index, std::size_t thread) {
-      const auto r = static_cast<std::size_t>(index);
+    in_parallel(static_cast<std::int64_t>(rest), outer, [&](std::int64_t index, std::size_t thread) {
+      const std::size_t r = grouped + static_cast<std::size_t>(index);
       const double energy = add_replica(workspaces[thread], positions.subspan(r * size, size),
                                         forces.subspan(r * size, size), !energies.empty(), inner);
       if (!energies.empty()) energies[r] = energy;

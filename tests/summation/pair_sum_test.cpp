@@ -192,8 +192,7 @@ TEST(SinglePrecision, ForcesAndEnergiesAreThoseOfDoublesToTwoMillionths) {
         const auto positions = cloud(n, d);
         const Model model = free_model(d, {w});
         const Sums exact = by_pair_sum(model, positions, d), single = in_floats(model, positions, d);
-        EXPECT_LT(relative_distance(single.forces, exact.forces), 2e-6)
-            << label << " d=" << d << " N=" << n;
+        EXPECT_LT(relative_distance(single.forces, exact.forces), 2e-6) << label << " d=" << d << " N=" << n;
         EXPECT_NEAR(single.energy, exact.energy, 1e-6 * std::abs(exact.energy) + 1e-7)
             << label << " d=" << d << " N=" << n;
       }
@@ -246,6 +245,36 @@ TEST(PairSum, ABatchOfReplicasIsEachReplicaAlone) {
     const Sums alone = by_pair_sum(model, own, d);
     EXPECT_EQ(energies[r], alone.energy);
     EXPECT_TRUE(std::equal(alone.forces.begin(), alone.forces.end(), forces.begin() + r * n * d));
+  }
+}
+
+TEST(PairSum, ReplicasThatShareVectorsHaveTheBitsOfEachAlone) {
+  for (const std::size_t d : {1, 2, 3}) {
+    for (const auto& [label, w] : interactions(d)) {
+      for (const std::size_t n : {2, 9, 100, 301}) {
+        const std::size_t replicas = 19;  // full vectors of every width, and a rest
+        auto positions = cloud(replicas * n, d);
+        std::copy_n(positions.begin(), d, positions.begin() + static_cast<std::ptrdiff_t>(d));  // coincide
+        for (const int threads : {1, 2}) {
+          const PairSum pair_sum(free_model(d, {w}), n,
+                                 {.method = PairSum::Method::Direct, .threads = threads});
+          std::vector<double> forces(positions.size(), 0.0), energies(replicas), without(forces);
+          pair_sum.add_forces(positions, replicas, forces, energies);
+          pair_sum.add_forces(positions, replicas, without);
+          for (std::size_t r = 0; r < replicas; ++r) {
+            const auto own = std::span(positions).subspan(r * n * d, n * d);
+            std::vector<double> alone(own.size(), 0.0), alone_without(alone);
+            double energy = 0.0;
+            pair_sum.add_forces(own, 1, alone, {&energy, 1});
+            pair_sum.add_forces(own, 1, alone_without);
+            EXPECT_EQ(energies[r], energy) << label << " d=" << d << " N=" << n;
+            EXPECT_TRUE(std::equal(alone.begin(), alone.end(), &forces[r * n * d])) << label << " d=" << d;
+            EXPECT_TRUE(std::equal(alone_without.begin(), alone_without.end(), &without[r * n * d]))
+                << label << " d=" << d;
+          }
+        }
+      }
+    }
   }
 }
 

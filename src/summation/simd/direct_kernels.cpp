@@ -27,6 +27,15 @@ struct Rows {
   RIESZFLOW_INLINE explicit Rows(const double* point) {
     for (int k = 0; k < D; ++k) position[0][k] = broadcast(point[k]);
   }
+  /// Of as many replicas as there are lanes.
+  RIESZFLOW_INLINE static Rows of_replicas(const Columns& c, std::size_t i) {
+    Rows x;
+    for (int m = 0; m < M; ++m) {
+      for (int k = 0; k < D; ++k) x.position[m][k] = load(c.positions + ((i + m) * D + k) * lanes);
+    }
+    return x;
+  }
+  Rows() = default;
 #endif
 };
 
@@ -142,6 +151,101 @@ double tile(const Kernel& kernel, Real softening, const Columns& c, Range rows, 
 }
 
 #if !defined(RIESZFLOW_SINGLE)
+// One replica in each lane. Every sum is split and closed as in strip(), over columns that share a lane
+// there, so that the bits are the same.
+
+/// M rows against the columns [begin, end) as in strip(); c.stride = lanes, and particles are D lanes apart.
+/// energies: of the columns j with j % lanes = l at l.
+template <class Kernel, int D, int M, bool WithEnergy>
+RIESZFLOW_INLINE void replica_strip(const Kernel& kernel, Real softening, const Columns& c, std::size_t i,
+                                    bool diagonal, std::size_t begin, std::size_t end,
+                                    typename Kernel::Energy (&energies)[lanes]) {
+  auto x = Rows<M, D>::of_replicas(c, i);
+  Vec sums[lanes][M][D];
+  if (diagonal) begin = i / lanes * lanes;
+  // Where strip() takes a masked group: a compiler may contract a masked product and a plain one differently.
+  const std::size_t head = diagonal ? begin + lanes : begin, full = begin + (end - begin) / lanes * lanes;
+  for (std::size_t l = 0; l < lanes; ++l) {
+    Vec force[M][D] = {};
+    typename Kernel::Energy energy = energies[l];
+    for (std::size_t j = begin + l; j < end; j += lanes) {
+      if (j >= full || j < head) {
+        if (j <= i && diagonal) continue;
+        Int present[M];
+        for (int m = 0; m < M; ++m) present[m] = Int{} - static_cast<Whole>(j > i + m);
+        group<Kernel, D, M, WithEnergy, true, false>(kernel, softening, c, x, force, j * D * lanes, present,
+                                                     energy);
+        continue;
+      }
+      if constexpr (Kernel::rows_in_memory) asm volatile("" : "+m"(x));
+      group<Kernel, D, M, WithEnergy, false, false>(kernel, softening, c, x, force, j * D * lanes, nullptr,
+                                                    energy);
+    }
+    energies[l] = energy;
+    for (int m = 0; m < M; ++m) {
+      for (int k = 0; k < D; ++k) sums[l][m][k] = force[m][k];
+    }
+  }
+  for (int m = 0; m < M; ++m) {
+    for (int k = 0; k < D; ++k) {
+      for (int width = lanes / 2; width > 0; width /= 2) {
+        for (int l = 0; l < width; ++l) sums[l][m][k] += sums[l + width][m][k];
+      }
+      Real* const felt = c.forces + ((i + m) * D + k) * lanes;
+      store(felt, load(felt) + sums[0][m][k]);
+    }
+  }
+}
+
+template <class Kernel, int D, bool WithEnergy>
+void replica_tile(const Kernel& kernel, Real softening, const Columns& c, Range rows, Range cols,
+                  double* sums) {
+  typename Kernel::Energy energies[lanes];
+  std::size_t i = rows.begin;
+  const bool diagonal = rows.begin == cols.begin;
+  if (lanes >= 4 || !diagonal) {
+    for (; i + 4 <= rows.end; i += 4)
+      replica_strip<Kernel, D, 4, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end,
+                                              energies);
+  }
+  for (; i < rows.end; ++i)
+    replica_strip<Kernel, D, 1, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end,
+                                            energies);
+  if constexpr (WithEnergy) {
+    for (int r = 0; r < lanes; ++r) {
+      const auto of_replica = Kernel::Energy::gathered(energies, r);
+      sums[r] = kernel.finish(of_replica.value());
+    }
+  }
+}
+
+template <class Kernel, bool WithEnergy>
+void replica_tile_of(const RadialKernel& parameters, const Columns& columns, Range rows, Range cols,
+                     double* sums) {
+  const Kernel kernel(parameters);
+  const Real softening = static_cast<Real>(parameters.softening_squared);
+  const Columns c{columns.positions, columns.forces, lanes, columns.dimension, nullptr};
+  switch (c.dimension) {
+    case 1:
+      return replica_tile<Kernel, 1, WithEnergy>(kernel, softening, c, rows, cols, sums);
+    case 2:
+      return replica_tile<Kernel, 2, WithEnergy>(kernel, softening, c, rows, cols, sums);
+    case 3:
+      return replica_tile<Kernel, 3, WithEnergy>(kernel, softening, c, rows, cols, sums);
+  }
+}
+
+void any_replica_tile(const RadialKernel& kernel, const Columns& c, Range rows, Range cols, double* sums) {
+  with_kernel(kernel.kind, [&]<class Kernel>() {
+    if (sums) {
+      replica_tile_of<Kernel, true>(kernel, c, rows, cols, sums);
+    } else {
+      replica_tile_of<Kernel, false>(kernel, c, rows, cols, nullptr);
+    }
+    return 0.0;
+  });
+}
+
 template <class Kernel, int D>
 double row(const Kernel& kernel, Real softening, const Columns& c, std::size_t count, std::size_t skip,
            const double* point, double* force) {
@@ -394,7 +498,7 @@ extern const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL);
 const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL){any_tile};
 #else
 extern const DirectKernels RIESZFLOW_SIMD_LEVEL;
-const DirectKernels RIESZFLOW_SIMD_LEVEL{any_tile, any_row, any_pointwise,
-                                         RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
+const DirectKernels RIESZFLOW_SIMD_LEVEL{any_tile,         any_row, any_pointwise,
+                                         any_replica_tile, lanes,   RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
 #endif
 }  // namespace rieszflow::simd

@@ -80,6 +80,13 @@ struct DirectKernels {
   /// a multiple of `padding`. Zero distance: force_over_r 0, W its limit.
   void (*pointwise)(const RadialKernel& kernel, std::size_t count, const double* squared,
                     double* force_over_r, double* value);
+  /// The tile of `lanes` replicas at once, one in each lane: coordinate k of particle i of replica r at
+  /// (i dimension + k) lanes + r, dimension <= 3. No lane is idle, whatever the particle count. Additions in
+  /// the order of `tile`, so that each replica has the bits that it has alone. energies: (lanes), overwritten
+  /// by the sums of W unless null.
+  void (*replica_tile)(const RadialKernel& kernel, const Columns& columns, Range rows, Range cols,
+                       double* energies);
+  std::size_t lanes;
   const char* level;
 };
 

@@ -18,6 +18,12 @@ constexpr Real infinity = static_cast<Real>(__builtin_inf());
 /// Sum of W over pairs, per lane.
 struct PlainEnergy {
   Vec sum{};
+  /// What a vector of the lanes `lane` of `parts` holds.
+  RIESZFLOW_INLINE static PlainEnergy gathered(const PlainEnergy (&parts)[lanes], int lane) {
+    PlainEnergy energy;
+    for (int l = 0; l < lanes; ++l) energy.sum[l] = parts[l].sum[lane];
+    return energy;
+  }
   RIESZFLOW_INLINE double value() const { return total(sum); }
 };
 
@@ -27,12 +33,21 @@ struct PlainEnergy {
 struct ProductEnergy {
   Vec mantissa = broadcast(1);
   Vec exponent{};
+  RIESZFLOW_INLINE static ProductEnergy gathered(const ProductEnergy (&parts)[lanes], int lane) {
+    ProductEnergy energy;
+    for (int l = 0; l < lanes; ++l) {
+      energy.mantissa[l] = parts[l].mantissa[lane];
+      energy.exponent[l] = parts[l].exponent[lane];
+    }
+    return energy;
+  }
   RIESZFLOW_INLINE void multiply(Vec product) {
     Vec e;
     split(mantissa * product, mantissa, e);
     exponent += e;
   }
-  RIESZFLOW_INLINE double value() const {
+  /// Not inlined: the compiler contracts this sum in one way for all callers.
+  [[gnu::noinline]] double value() const {
     double sum = static_cast<double>(total(exponent)) * 0.693147180559945309417;
     for (int l = 0; l < lanes; ++l) sum += __builtin_log(static_cast<double>(mantissa[l]));
     return sum;
