@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 using attention::EncoderShape;
 
 constexpr std::string_view magic = "rieszflow text model ";
-constexpr int version = 1;
+constexpr int version = 2;
 static_assert(std::endian::native == std::endian::little, "weights are stored as they lie in memory");
 
 Json shape_json(const EncoderShape& s) {
@@ -30,6 +30,7 @@ Json shape_json(const EncoderShape& s) {
           {"feature_count", s.feature_count},
           {"attention", std::string(name(s.kind))},
           {"shared_query_key", s.shared_query_key},
+          {"bigrams", s.bigrams},
           {"pairs", s.pairs},
           {"classes", s.classes}};
 }
@@ -44,6 +45,7 @@ EncoderShape shape_of(const Json& json) {
   json.at("feed_forward").get_to(s.feed_forward);
   json.at("feature_count").get_to(s.feature_count);
   json.at("shared_query_key").get_to(s.shared_query_key);
+  json.at("bigrams").get_to(s.bigrams);
   json.at("pairs").get_to(s.pairs);
   json.at("classes").get_to(s.classes);
   const auto kind = attention::attention_kind_named(json.at("attention").get<std::string>());
@@ -56,6 +58,11 @@ std::size_t size_of(const attention::WeightArray& array) {
   std::size_t size = 1;
   for (const std::size_t extent : array.shape) size *= extent;
   return size;
+}
+
+/// Tokens and bigrams, those of pairs once more for what both sentences have.
+std::size_t ids_of(const TextModel& model) {
+  return model.vocabulary.size() * (model.weights.shape.pairs ? 2 : 1);
 }
 
 /// The line that ends at the first line break, which is taken off `text`; nothing where there is no line
@@ -71,7 +78,7 @@ std::string_view take_line(std::string_view& text) {
 }  // namespace
 
 void write_model(const std::filesystem::path& file, const TextModel& model) {
-  expects(model.weights.shape.vocabulary == model.vocabulary.size() &&
+  expects(ids_of(model) == model.weights.shape.vocabulary &&
               model.class_names.size() == model.weights.shape.classes && model.temperature > 0.0,
           "a vocabulary, class names and a temperature that fit the weights");
   attention::EncoderWeights weights = model.weights;
@@ -82,13 +89,10 @@ void write_model(const std::filesystem::path& file, const TextModel& model) {
     arrays.push_back({{"name", array.name}, {"shape", array.shape}});
     numbers.append(reinterpret_cast<const char*>(array.values->data()), array.values->size() * sizeof(float));
   }
-  const Json header{{"description", model.description},
-                    {"shape", shape_json(model.weights.shape)},
-                    {"temperature", model.temperature},
-                    {"classes", model.class_names},
-                    {"words", model.vocabulary.word_count()},
-                    {"tokens", model.vocabulary.tokens()},
-                    {"arrays", arrays}};
+  const Json header{{"description", model.description},       {"shape", shape_json(model.weights.shape)},
+                    {"temperature", model.temperature},       {"classes", model.class_names},
+                    {"words", model.vocabulary.word_count()}, {"tokens", model.vocabulary.tokens()},
+                    {"bigrams", model.vocabulary.bigrams()},  {"arrays", arrays}};
   const std::string body = header.dump() + "\n" + numbers;
   io::write_text(file, fmt::format("{}{}\n{} {}\n", magic, version, fingerprint(body), body.size()) + body);
 }
@@ -114,10 +118,12 @@ TextModel read_model(const std::filesystem::path& file) {
     header.at("description").get_to(model.description);
     header.at("temperature").get_to(model.temperature);
     header.at("classes").get_to(model.class_names);
-    model.vocabulary = Vocabulary(header.at("tokens").get<std::vector<std::string>>(),
-                                  header.at("words").get<std::size_t>());
+    model.vocabulary =
+        Vocabulary(header.at("tokens").get<std::vector<std::string>>(), header.at("words").get<std::size_t>(),
+                   header.at("bigrams").get<std::vector<Vocabulary::Bigram>>());
     model.weights.shape = shape_of(header.at("shape"));
-    if (model.weights.shape.vocabulary != model.vocabulary.size() ||
+    if (model.weights.shape.vocabulary != ids_of(model) ||
+        model.weights.shape.bigrams == model.vocabulary.bigrams().empty() ||
         model.weights.shape.classes != model.class_names.size())
       throw refuse("damaged: its tokens or classes do not fit its weights");
     for (const attention::WeightArray& array : attention::weight_arrays(model.weights)) {

@@ -40,15 +40,21 @@ std::string text_of(const TextData& data, std::size_t a) {
   return out;
 }
 
+std::uint64_t key(const Vocabulary::Bigram& bigram) {
+  return static_cast<std::uint64_t>(bigram[0]) << 32U | static_cast<std::uint64_t>(bigram[1]);
+}
+
 }  // namespace
 
-Vocabulary::Vocabulary(std::vector<std::string> tokens, std::size_t word_count)
-    : tokens_(std::move(tokens)), word_count_(word_count) {
+Vocabulary::Vocabulary(std::vector<std::string> tokens, std::size_t word_count, std::vector<Bigram> bigrams)
+    : tokens_(std::move(tokens)), word_count_(word_count), bigrams_(std::move(bigrams)) {
   expects(word_count_ <= tokens_.size(), "words are tokens");
   for (std::size_t k = 0; k < tokens_.size(); ++k) {
     (k < word_count_ ? words_ : pieces_).emplace(tokens_[k], static_cast<std::int32_t>(k + 2));
     if (k >= word_count_) longest_piece_ = std::max(longest_piece_, tokens_[k].size() - 1);
   }
+  for (std::size_t k = 0; k < bigrams_.size(); ++k)
+    bigram_ids_.emplace(key(bigrams_[k]), static_cast<std::int32_t>(tokens_.size() + 2 + k));
 }
 
 Vocabulary Vocabulary::learn(const TextData& train, const VocabularyOptions& options) {
@@ -73,7 +79,17 @@ Vocabulary Vocabulary::learn(const TextData& train, const VocabularyOptions& opt
   }
   for (std::string& piece : by_count(pieces, options.fewest, options.most_pieces))
     tokens.push_back(std::move(piece));
-  return {std::move(tokens), word_count};
+  Vocabulary out(std::move(tokens), word_count);
+  if (options.fewest_bigrams == 0) return out;
+  std::map<Bigram, std::size_t> together;
+  each_sentence(train, [&](const std::string& sentence) {
+    const std::vector<std::int32_t> ids = out.ids(sentence, sentence.size() + 1);
+    for (std::size_t t = 1; t < ids.size(); ++t) ++together[{ids[t - 1], ids[t]}];
+  });
+  std::vector<Bigram> bigrams;
+  for (const auto& [bigram, count] : together)
+    if (count >= options.fewest_bigrams) bigrams.push_back(bigram);
+  return {out.tokens_, word_count, std::move(bigrams)};
 }
 
 bool Vocabulary::has_word(const std::string& word) const { return words_.contains(word); }
@@ -108,22 +124,43 @@ std::vector<std::int32_t> Vocabulary::ids(std::string_view sentence, std::size_t
   return out;
 }
 
+std::vector<std::int32_t> Vocabulary::bigram_ids(std::span<const std::int32_t> ids) const {
+  std::vector<std::int32_t> out(ids.size(), padding);
+  for (std::size_t t = 1; t < ids.size(); ++t)
+    if (const auto found = bigram_ids_.find(key({ids[t - 1], ids[t]})); found != bigram_ids_.end())
+      out[t] = found->second;
+  return out;
+}
+
 TokenSet encode(const TextData& data, const Vocabulary& vocabulary, std::size_t max_length) {
   TokenSet out{.pairs = data.pairs, .labels = data.labels};
+  const bool bigrams = !vocabulary.bigrams().empty();
+  const auto raise = static_cast<std::int32_t>(vocabulary.size());
   for (std::size_t a = 0; a < data.count(); ++a) {
-    out.sequences.push_back(vocabulary.ids(data.first[a], max_length));
+    for (const std::string* sentence : {&data.first[a], data.pairs ? &data.second[a] : nullptr}) {
+      if (sentence == nullptr) continue;
+      out.sequences.push_back(vocabulary.ids(*sentence, max_length));
+      if (bigrams) out.bigrams.push_back(vocabulary.bigram_ids(out.sequences.back()));
+    }
     if (!data.pairs) continue;
-    out.sequences.push_back(vocabulary.ids(data.second[a], max_length));
-    const auto& first = out.sequences[2 * a];
-    const auto& second = out.sequences[2 * a + 1];
-    const auto flags = [](const std::vector<std::int32_t>& ids, const std::vector<std::int32_t>& others) {
-      const std::unordered_set<std::int32_t> there(others.begin(), others.end());
-      std::vector<std::uint8_t> result;
-      for (const std::int32_t id : ids) result.push_back(there.contains(id) ? 1 : 0);
-      return result;
-    };
-    out.match.push_back(flags(first, second));
-    out.match.push_back(flags(second, first));
+    for (auto* kind : {&out.sequences, bigrams ? &out.bigrams : nullptr}) {
+      if (kind == nullptr) continue;
+      auto& first = (*kind)[2 * a];
+      auto& second = (*kind)[2 * a + 1];
+      const std::unordered_set<std::int32_t> in_first(first.begin(), first.end()),
+          in_second(second.begin(), second.end());
+      const auto mark = [&](std::vector<std::int32_t>& ids, const std::unordered_set<std::int32_t>& others) {
+        std::vector<std::uint8_t> flags;
+        for (std::int32_t& id : ids) {
+          const bool there = id != Vocabulary::padding && others.contains(id);
+          flags.push_back(there ? 1 : 0);
+          if (there) id += raise;
+        }
+        if (kind == &out.sequences) out.match.push_back(std::move(flags));
+      };
+      mark(first, in_second);
+      mark(second, in_first);
+    }
   }
   return out;
 }
@@ -136,6 +173,7 @@ attention::TokenBatch batch(const TokenSet& set, std::span<const std::size_t> ro
       out.length = std::max(out.length, set.sequences[s].size());
   out.tokens.assign(out.sequences * out.length, Vocabulary::padding);
   out.valid.assign(out.sequences * out.length, 0);
+  if (!set.bigrams.empty()) out.bigrams.assign(out.sequences * out.length, Vocabulary::padding);
   if (set.pairs) out.match.assign(out.sequences * out.length, 0);
   std::size_t at = 0;
   for (const std::size_t row : rows) {
@@ -143,6 +181,7 @@ attention::TokenBatch batch(const TokenSet& set, std::span<const std::size_t> ro
       for (std::size_t t = 0; t < set.sequences[s].size(); ++t) {
         out.tokens[at + t] = set.sequences[s][t];
         out.valid[at + t] = 1;
+        if (!set.bigrams.empty()) out.bigrams[at + t] = set.bigrams[s][t];
         if (set.pairs) out.match[at + t] = set.match[s][t];
       }
     }

@@ -148,8 +148,10 @@ std::vector<double> Encoder::Packed::encode(const TokenBatch& batch, std::size_t
   for (std::size_t i = 0; i < L; ++i) {
     const std::size_t at = sequence * batch.length + places[i];
     const auto id = static_cast<std::size_t>(batch.tokens[at]);
+    const auto bigram = shape.bigrams ? static_cast<std::size_t>(batch.bigrams[at]) : 0;
     for (std::size_t c = 0; c < d; ++c) {
       x[i * width + c] = token_embedding[id * d + c] + position_embedding[places[i] * d + c];
+      if (shape.bigrams) x[i * width + c] += token_embedding[bigram * d + c];
       if (shape.pairs) x[i * width + c] += match_embedding[(batch.match[at] != 0 ? d : 0) + c];
     }
   }
@@ -183,11 +185,15 @@ Logits Encoder::logits(const TokenBatch& batch, int threads) const {
   const EncoderShape& shape = packed_->shape;
   const std::size_t count = batch.sequences * batch.length, per_row = shape.pairs ? 2 : 1;
   expects(batch.tokens.size() == count && batch.valid.size() == count &&
+              (!shape.bigrams || batch.bigrams.size() == count) &&
               (!shape.pairs || (batch.match.size() == count && batch.sequences % 2 == 0)),
-          "one token, one validity (and one match) per place");
+          "one token, one validity (and one bigram, one match) per place");
   for (std::size_t at = 0; at < count; ++at)
-    expects(batch.valid[at] == 0 || (batch.tokens[at] >= 0 && at % batch.length < shape.max_length &&
-                                     static_cast<std::size_t>(batch.tokens[at]) < shape.vocabulary),
+    expects(batch.valid[at] == 0 ||
+                (batch.tokens[at] >= 0 && at % batch.length < shape.max_length &&
+                 static_cast<std::size_t>(batch.tokens[at]) < shape.vocabulary &&
+                 (!shape.bigrams || (batch.bigrams[at] >= 0 &&
+                                     static_cast<std::size_t>(batch.bigrams[at]) < shape.vocabulary))),
             "ids of the vocabulary, at most max_length tokens");
   const std::size_t rows = batch.sequences / per_row, classes = shape.classes;
   Logits out{.values = std::vector<double>(rows * classes)};

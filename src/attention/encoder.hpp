@@ -10,7 +10,7 @@
 /// A trained Transformer encoder classifier, evaluated.
 namespace rieszflow::attention {
 
-/// pre-LN encoder: with x_t = token[id_t] + position[t] (+ match[flag_t] for pairs),
+/// pre-LN encoder: with x_t = token[id_t] + position[t] (+ token[bigram_t]) (+ match[flag_t] for pairs),
 ///     x <- x + Wo Attention(Wq n, Wk n, Wv n) + bo,  n = LayerNorm_1(x)      (biases inside Wq, Wk, Wv too)
 ///     x <- x + W2 gelu(W1 n + b1) + b2,              n = LayerNorm_2(x)      for each layer, then
 ///     u = mean over valid t of LayerNorm(x_t),  logits = W u + b;
@@ -26,6 +26,7 @@ struct EncoderShape {
   std::size_t feature_count = 64;  ///< m of each head; 0 for kinds without features
   AttentionKind kind = AttentionKind::Softmax;
   bool shared_query_key = false;  ///< Wk = Wq and bk = bq
+  bool bigrams = false;           ///< a second id of each token: of it and the one before
   bool pairs = false;             ///< two sentences
   std::size_t classes = 2;
 
@@ -68,10 +69,11 @@ std::vector<WeightArray> weight_arrays(EncoderWeights& weights);
 
 /// Token sequences of one padded block.
 struct TokenBatch {
-  std::size_t sequences = 0;           ///< for pairs: sequences 2i and 2i + 1 are the sentences of pair i
-  std::size_t length = 0;              ///< padded
-  std::vector<std::int32_t> tokens{};  ///< (sequence, length), 0 <= id < vocabulary
-  std::vector<std::uint8_t> valid{};   ///< (sequence, length), 1 for a token, 0 for padding
+  std::size_t sequences = 0;            ///< for pairs: sequences 2i and 2i + 1 are the sentences of pair i
+  std::size_t length = 0;               ///< padded
+  std::vector<std::int32_t> tokens{};   ///< (sequence, length), 0 <= id < vocabulary
+  std::vector<std::uint8_t> valid{};    ///< (sequence, length), 1 for a token, 0 for padding
+  std::vector<std::int32_t> bigrams{};  ///< as `tokens`; with EncoderShape::bigrams
   std::vector<std::uint8_t>
       match{};  ///< (sequence, length), 1 where the token occurs in the other sentence; pairs
 };

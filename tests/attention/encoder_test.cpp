@@ -22,6 +22,7 @@ EncoderShape shape_of(AttentionKind kind, bool pairs, bool shared) {
           .feature_count = has_features(kind) ? std::size_t{9} : std::size_t{0},
           .kind = kind,
           .shared_query_key = shared,
+          .bigrams = pairs,
           .pairs = pairs,
           .classes = 3};
 }
@@ -49,6 +50,11 @@ Row normalised(const Row& x, const std::vector<float>& gain, const std::vector<f
   return y;
 }
 
+/// Of a token and the one before; any numbers do.
+std::int32_t bigram(const std::vector<std::int32_t>& ids, std::size_t t) {
+  return t == 0 ? 0 : (ids[t - 1] + 3 * ids[t]) % 20;
+}
+
 Row pooled(const EncoderWeights& w, const std::vector<std::int32_t>& ids,
            const std::vector<std::uint8_t>& match) {
   const std::size_t d = w.shape.dimension, L = ids.size(), dh = w.shape.head_dimension();
@@ -57,6 +63,7 @@ Row pooled(const EncoderWeights& w, const std::vector<std::int32_t>& ids,
     for (std::size_t k = 0; k < d; ++k) {
       x[t][k] = static_cast<double>(w.token_embedding[static_cast<std::size_t>(ids[t]) * d + k]) +
                 w.position_embedding[t * d + k];
+      if (w.shape.bigrams) x[t][k] += w.token_embedding[static_cast<std::size_t>(bigram(ids, t)) * d + k];
       if (w.shape.pairs) x[t][k] += w.match_embedding[match[t] * d + k];
     }
   for (const EncoderLayer& layer : w.layers) {
@@ -113,6 +120,7 @@ TokenBatch batch_of(const std::vector<std::vector<std::int32_t>>& sequences,
     for (std::size_t t = 0; t < length; ++t) {
       const bool there = t < sequences[s].size();
       out.tokens.push_back(there ? sequences[s][t] : 0);
+      out.bigrams.push_back(there ? bigram(sequences[s], t) : 0);
       out.valid.push_back(there ? 1 : 0);
       if (!match.empty()) out.match.push_back(there ? match[s][t] : 1);
     }

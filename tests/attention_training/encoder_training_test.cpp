@@ -31,6 +31,7 @@ EncoderShape small(AttentionKind kind, bool pairs = false, bool shared = false) 
           .feature_count = has_features(kind) ? 12u : 0u,
           .kind = kind,
           .shared_query_key = shared,
+          .bigrams = pairs,
           .pairs = pairs};
 }
 
@@ -52,6 +53,9 @@ text::TokenSet sentences(std::size_t rows, bool pairs, std::size_t longest, std:
         std::vector<std::uint8_t> match(length);
         for (std::size_t t = 0; t < length; ++t) match[t] = draws[1 + t] < 0.5 ? 1 : 0;
         out.match.push_back(match);
+        std::vector<std::int32_t> bigrams(length, 0);
+        for (std::size_t t = 1; t < length; ++t) bigrams[t] = (ids[t - 1] + 3 * ids[t]) % 40;
+        out.bigrams.push_back(bigrams);
       }
     }
     out.labels.push_back(label);

@@ -26,6 +26,7 @@ TEST(ModelFile, GivesBackTheSameModelAndTheSameLogits) {
       TextModel again = read_model(scratch.path() / "m.model");
       EXPECT_EQ(again.weights.shape, model.weights.shape);
       EXPECT_EQ(again.vocabulary.tokens(), model.vocabulary.tokens());
+      EXPECT_EQ(again.vocabulary.bigrams(), model.vocabulary.bigrams());
       EXPECT_EQ(again.temperature, model.temperature);
       EXPECT_EQ(again.class_names, model.class_names);
       const TextData data{
@@ -62,8 +63,8 @@ TEST(ModelFile, ThatIsShortLongFlippedOrOfAnotherVersionIsRefusedByName) {
     EXPECT_NE(sentence_of(flipped).find("m.model"), std::string::npos) << "byte " << at;
   }
   std::string later = whole;
-  later.replace(later.find(" 1\n"), 3, " 2\n");
-  EXPECT_NE(sentence_of(later).find("version 2, this program reads version 1"), std::string::npos);
+  later.replace(later.find(" 2\n"), 3, " 3\n");
+  EXPECT_NE(sentence_of(later).find("version 3, this program reads version 2"), std::string::npos);
   EXPECT_NE(sentence_of("hello\nworld\n").find("not a model file"), std::string::npos);
 }
 

@@ -30,9 +30,11 @@ inline attention::EncoderWeights random_weights(const attention::EncoderShape& s
 /// A small model of sentences or pairs over a few words.
 inline TextModel small_model(attention::AttentionKind kind, bool pairs, std::uint64_t seed = 1) {
   TextModel model;
-  model.vocabulary = Vocabulary({"good", "bad", "film", "^un", "+a"}, 3);
+  using Bigrams = std::vector<Vocabulary::Bigram>;
+  model.vocabulary =
+      Vocabulary({"good", "bad", "film", "^un", "+a"}, 3, pairs ? Bigrams{{2, 4}, {3, 4}} : Bigrams{});
   model.weights =
-      random_weights({.vocabulary = model.vocabulary.size(),
+      random_weights({.vocabulary = model.vocabulary.size() * (pairs ? 2 : 1),
                       .max_length = 12,
                       .dimension = 16,
                       .heads = 2,
@@ -41,6 +43,7 @@ inline TextModel small_model(attention::AttentionKind kind, bool pairs, std::uin
                       .feature_count = attention::has_features(kind) ? std::size_t{10} : std::size_t{0},
                       .kind = kind,
                       .shared_query_key = pairs,
+                      .bigrams = pairs,
                       .pairs = pairs},
                      seed);
   model.temperature = 1.25;

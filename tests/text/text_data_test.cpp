@@ -134,6 +134,40 @@ TEST(Vocabulary, DependsOnTheSentencesAndNotOnTheirOrder) {
   EXPECT_EQ(again.ids("unhappy hurt a zz", 20), once.ids("unhappy hurt a zz", 20));
 }
 
+TEST(Vocabulary, HasAnIdForTwoTokensThatStandTogetherOftenEnough) {
+  const TextData train = sentences({"a b a b c", "b c a a", "c b"});
+  const Vocabulary vocabulary = Vocabulary::learn(train, {.fewest = 1, .fewest_bigrams = 2});
+  const auto a = vocabulary.ids("a", 1)[0], b = vocabulary.ids("b", 1)[0], c = vocabulary.ids("c", 1)[0];
+  // "a b" twice, "b c" twice; "b a", "c a", "a a", "c b" once.
+  EXPECT_EQ(vocabulary.bigrams().size(), 2u);
+  const std::vector<std::int32_t> ids = vocabulary.ids("a b c b a b", 10), found = vocabulary.bigram_ids(ids);
+  EXPECT_EQ(ids, (std::vector<std::int32_t>{a, b, c, b, a, b}));
+  EXPECT_EQ(found[0], 0);
+  EXPECT_EQ(found[3], 0);
+  EXPECT_EQ(found[4], 0);
+  EXPECT_EQ(found[1], found[5]);
+  EXPECT_NE(found[1], found[2]);
+  for (const std::int32_t id : {found[1], found[2]}) {
+    EXPECT_GE(static_cast<std::size_t>(id), 2 + vocabulary.tokens().size());
+    EXPECT_LT(static_cast<std::size_t>(id), vocabulary.size());
+  }
+  EXPECT_EQ(Vocabulary(vocabulary.tokens(), vocabulary.word_count(), vocabulary.bigrams()).bigram_ids(ids),
+            found);
+  EXPECT_TRUE(Vocabulary::learn(train).bigrams().empty());
+}
+
+TEST(Encoding, RaisesABigramThatBothSentencesHave) {
+  const Vocabulary vocabulary({"why", "how", "so"}, 3, {{2, 4}, {3, 4}});
+  const TextData pair{
+      .name = "", .pairs = true, .first = {"why so"}, .second = {"how so why so"}, .labels = {1}};
+  const TokenSet set = encode(pair, vocabulary, 8);
+  const auto shared = static_cast<std::int32_t>(5 + vocabulary.size());
+  EXPECT_EQ(set.bigrams[0], (std::vector<std::int32_t>{0, shared}));
+  EXPECT_EQ(set.bigrams[1], (std::vector<std::int32_t>{0, 6, 0, shared}));
+  EXPECT_EQ(batch(set, std::vector<std::size_t>{0}).bigrams,
+            (std::vector<std::int32_t>{0, shared, 0, 0, 0, 6, 0, shared}));
+}
+
 TEST(Encoding, MarksTokensOfAPairThatTheOtherSentenceHas) {
   const Vocabulary vocabulary({"why", "how", "so"}, 3);
   const TextData pair{.name = "", .pairs = true, .first = {"why so"}, .second = {"how so so"}, .labels = {1}};
@@ -141,6 +175,9 @@ TEST(Encoding, MarksTokensOfAPairThatTheOtherSentenceHas) {
   EXPECT_EQ(set.count(), 1u);
   EXPECT_EQ(set.match[0], (std::vector<std::uint8_t>{0, 1}));
   EXPECT_EQ(set.match[1], (std::vector<std::uint8_t>{0, 1, 1}));
+  const auto raised = static_cast<std::int32_t>(4 + vocabulary.size());
+  EXPECT_EQ(set.sequences[0], (std::vector<std::int32_t>{2, raised}));
+  EXPECT_EQ(set.sequences[1], (std::vector<std::int32_t>{3, raised, raised}));
   const auto padded = batch(set, std::vector<std::size_t>{0});
   EXPECT_EQ(padded.length, 3u);
   EXPECT_EQ(padded.valid, (std::vector<std::uint8_t>{1, 1, 0, 1, 1, 1}));

@@ -43,6 +43,7 @@ void read_sources(Document& document, const std::filesystem::path& base, Size si
     source.word_dropout = table->number("word_dropout");
     source.learning_rate = table->number("learning_rate");
     source.embedding_rate = table->number("embedding_rate");
+    source.weight_decay = table->number("weight_decay");
     if (table->type() == "text") {
       source.folder = std::filesystem::absolute(base / table->text("folder")).lexically_normal();
       table->fill("folder", source.folder.string());
@@ -50,6 +51,7 @@ void read_sources(Document& document, const std::filesystem::path& base, Size si
       if (source.name.empty()) source.name = source.folder.parent_path().filename().string();
       source.longest = whole(*table, "longest");
       source.fewest = whole(*table, "fewest");
+      source.fewest_bigrams = whole(*table, "fewest_bigrams");
       source.log_odds_smoothing = table->number("log_odds_smoothing");
       source.train_rows = whole(*table, "most_train_rows");
       source.test_rows = static_cast<std::size_t>(-1);
@@ -190,7 +192,6 @@ Assembly assemble(const Request& request) {
                       .log_odds = {}};
     question.training = {.batch_rows = whole(*table, "batch_rows"),
                          .warm_up = table->number("warm_up"),
-                         .weight_decay = table->number("weight_decay"),
                          .clip = table->number("clip"),
                          .averaging = table->number("averaging"),
                          .checks_per_epoch = whole(*table, "checks_per_epoch")};

@@ -41,10 +41,10 @@ struct Source {
   std::string name;
   std::filesystem::path folder{};  ///< of text; empty: the selection task
   text::SelectionTask selection{};
-  std::size_t longest = 64, fewest = 2;       ///< of text
-  std::size_t train_rows = 0, test_rows = 0;  ///< most of text, exactly of the selection task
+  std::size_t longest = 64, fewest = 2, fewest_bigrams = 0;  ///< of text
+  std::size_t train_rows = 0, test_rows = 0;                 ///< most of text, exactly of the selection task
   double epochs = 1.0, dropout = 0.0, word_dropout = 0.0;
-  double learning_rate = 1e-3, embedding_rate = 1.0;
+  double learning_rate = 1e-3, embedding_rate = 1.0, weight_decay = 0.01;
   double log_odds_smoothing = 0.0;  ///< of the naive-Bayes start; 0: none
 
   bool is_text() const { return !folder.empty(); }

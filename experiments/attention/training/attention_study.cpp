@@ -45,7 +45,7 @@ struct Data {
   text::Vocabulary vocabulary{};  ///< of text
   TokenSet train, dev, test;
   std::size_t vocabulary_size = 0, classes = 2, longest = 0;
-  bool pairs = false;
+  bool bigrams = false, pairs = false;
 };
 
 text::TextData first_rows(const text::TextData& data, std::size_t most) {
@@ -76,12 +76,14 @@ Data prepared(const Source& source, std::uint64_t seed) {
   out.splits.train = first_rows(out.splits.train, source.train_rows);
   out.splits.dev = first_rows(out.splits.dev, source.test_rows);
   out.splits.test = first_rows(out.splits.test, source.test_rows);
-  out.vocabulary = text::Vocabulary::learn(out.splits.train, {.fewest = source.fewest});
+  out.vocabulary = text::Vocabulary::learn(
+      out.splits.train, {.fewest = source.fewest, .fewest_bigrams = source.fewest_bigrams});
   out.train = text::encode(out.splits.train, out.vocabulary, source.longest);
   out.dev = text::encode(out.splits.dev, out.vocabulary, source.longest);
   out.test = text::encode(out.splits.test, out.vocabulary, source.longest);
-  out.vocabulary_size = out.vocabulary.size();
   out.pairs = out.splits.train.pairs;
+  out.vocabulary_size = out.vocabulary.size() * (out.pairs ? 2 : 1);
+  out.bigrams = !out.vocabulary.bigrams().empty();
   return out;
 }
 
@@ -253,6 +255,7 @@ class Study {
     options.epochs = job.source->epochs;
     options.learning_rate = job.source->learning_rate;
     options.embedding_rate = job.source->embedding_rate;
+    options.weight_decay = job.source->weight_decay;
     options.seed = job.seed;
     return options;
   }
@@ -268,13 +271,14 @@ class Study {
             .feature_count = features ? job.model->feature_count : 0,
             .kind = job.variant->kind,
             .shared_query_key = job.variant->shared_query_key,
+            .bigrams = data.bigrams,
             .pairs = data.pairs,
             .classes = data.classes};
   }
 
   EncoderWeights start_of(const Job& job, const Data& data) const {
     Start start = question_.start;
-    if (job.source->log_odds_smoothing > 0.0 && !data.pairs && job.source->is_text())
+    if (job.source->log_odds_smoothing > 0.0)
       start.log_odds = token_log_odds(data.train, data.vocabulary_size, job.source->log_odds_smoothing);
     return initial_weights(shape(job, data), job.seed, start);
   }
@@ -353,6 +357,7 @@ class Study {
     TokenSet some = data.test;
     const std::size_t rows = std::min(most_engine_rows, some.count()), sides = some.pairs ? 2 : 1;
     some.sequences.resize(rows * sides);
+    if (!some.bigrams.empty()) some.bigrams.resize(rows * sides);
     if (some.pairs) some.match.resize(rows * sides);
     some.labels.resize(rows);
     const auto begin = SteadyClock::now();

@@ -67,6 +67,18 @@ struct Parameters {
   Parameters(const Parameters&) = delete;
   Parameters& operator=(const Parameters&) = delete;
 
+  void add_embedding_gradient(const Tensor& tokens, const Tensor& gradient) {
+    const std::size_t d = shape.dimension;
+    const Tensor rows = gradient.contiguous();
+    const auto place = std::find(names.begin(), names.end(), "token_embedding") - names.begin();
+    float* const table = gradients.data() + offsets[static_cast<std::size_t>(place)];
+    for (std::int64_t k = 0; k < tokens.numel(); ++k) {
+      float* const to = table + static_cast<std::size_t>(tokens.data_ptr<std::int64_t>()[k]) * d;
+      const float* const from = rows.data_ptr<float>() + static_cast<std::size_t>(k) * d;
+      for (std::size_t c = 0; c < d; ++c) to[c] += from[c];
+    }
+  }
+
   bool is_omega(std::size_t array) const { return names[array].ends_with("omega"); }
   bool is_embedding(std::size_t array) const { return names[array].ends_with("embedding"); }
   /// Matrices and embeddings shrink; gains and biases do not.
@@ -137,6 +149,9 @@ struct Pass {
   Tensor mask;               ///< (sequence, length, 1), 1 for a token
   Tensor queries{}, keys{};  ///< (head, sequence * length, d_head), scaled; of `watched`
   std::int64_t watched = -1;
+  /// Rows of the token embedding, (sequence, 1 or 2 ids, length, d): a leaf of its own. LibTorch would make a
+  /// gradient of the whole table, most of it zeros, at every step.
+  Tensor embedded{};
 
   /// (sequence * length, d) of the layer's normalised input -> the same of its mixed values.
   Tensor attention(const Tensor& n, const std::string& layer, std::int64_t index) {
@@ -224,11 +239,12 @@ struct Pass {
   }
 
   /// Logits; (row, class).
-  Tensor operator()(const Tensor& tokens, const Tensor& match) {
+  Tensor operator()(const Tensor& tokens, const Tensor& match) {  // tokens: (sequence, 1 or 2 ids, length)
     const EncoderShape& shape = p.shape;
     const auto d = static_cast<std::int64_t>(shape.dimension);
-    Tensor x = torch::embedding(p.at("token_embedding"), tokens) +
-               p.at("position_embedding").narrow(0, 0, length).unsqueeze(0);
+    embedded = torch::embedding(p.at("token_embedding").detach(), tokens);
+    if (torch::GradMode::is_enabled()) embedded.requires_grad_(true);
+    Tensor x = embedded.sum(1) + p.at("position_embedding").narrow(0, 0, length).unsqueeze(0);
     if (shape.pairs) x = x + torch::embedding(p.at("match_embedding"), match);
     x = dropout(x).view({sequences * length, d});
     for (std::size_t index = 0; index < shape.layers; ++index) {
@@ -253,7 +269,8 @@ struct Pass {
 
 struct BatchTensors {
   std::int64_t sequences = 0, length = 0;
-  Tensor tokens, match, mask, labels;
+  Tensor tokens;  ///< (sequence, 1 or 2 ids, length): of the token, of its bigram
+  Tensor match, mask, labels;
 };
 
 /// Word dropout is keyed by (seed, epoch, row): independent of the order of the rows.
@@ -263,12 +280,16 @@ BatchTensors tensors(const TokenSet& set, std::span<const std::size_t> rows, dou
   BatchTensors out;
   out.sequences = static_cast<std::int64_t>(batch.sequences);
   out.length = static_cast<std::int64_t>(batch.length);
-  out.tokens = torch::empty({out.sequences, out.length}, torch::kLong);
+  const bool bigrams = !batch.bigrams.empty();
+  out.tokens = torch::empty({out.sequences, bigrams ? 2 : 1, out.length}, torch::kLong);
   out.mask = torch::empty({out.sequences, out.length, 1}, torch::kFloat);
   auto* tokens = out.tokens.data_ptr<std::int64_t>();
   auto* mask = out.mask.data_ptr<float>();
+  const std::size_t stride = (bigrams ? 2 : 1) * batch.length;
   for (std::size_t k = 0; k < batch.tokens.size(); ++k) {
-    tokens[k] = batch.tokens[k];
+    std::int64_t* const at = tokens + k / batch.length * stride + k % batch.length;
+    *at = batch.tokens[k];
+    if (bigrams) at[batch.length] = batch.bigrams[k];
     mask[k] = batch.valid[k] != 0 ? 1.0F : 0.0F;
   }
   if (word_dropout > 0.0) {
@@ -277,9 +298,14 @@ BatchTensors tensors(const TokenSet& set, std::span<const std::size_t> rows, dou
     const std::size_t sides = set.pairs ? 2 : 1;
     for (std::size_t s = 0; s < batch.sequences; ++s) {
       noise.uniforms(epoch, s % sides, rows[s / sides], draws);
-      for (std::size_t t = 0; t < batch.length; ++t)
-        if (draws[t] < word_dropout && batch.valid[s * batch.length + t] != 0)
-          tokens[s * batch.length + t] = text::Vocabulary::unknown;
+      for (std::size_t t = 0; t < batch.length; ++t) {
+        if (draws[t] >= word_dropout || batch.valid[s * batch.length + t] == 0) continue;
+        std::int64_t* const at = tokens + s * stride + t;
+        *at = text::Vocabulary::unknown;
+        if (!bigrams) continue;
+        at[batch.length] = text::Vocabulary::padding;
+        if (t + 1 < batch.length) at[batch.length + 1] = text::Vocabulary::padding;
+      }
     }
   }
   if (set.pairs) {
@@ -399,17 +425,21 @@ std::string training_library() {
 }
 
 std::vector<double> token_log_odds(const TokenSet& train, std::size_t vocabulary, double smoothing) {
-  expects(!train.pairs, "single sentences of two classes");
+  const std::size_t sides = train.pairs ? 2 : 1;
   std::array<std::vector<double>, 2> counts{std::vector<double>(vocabulary, smoothing),
                                             std::vector<double>(vocabulary, smoothing)};
   std::vector<std::size_t> last_row(vocabulary, train.count());
   for (std::size_t row = 0; row < train.count(); ++row)
-    for (const std::int32_t id : train.sequences[row]) {
-      const auto token = static_cast<std::size_t>(id);
-      if (last_row[token] == row) continue;
-      last_row[token] = row;
-      counts.at(static_cast<std::size_t>(train.labels[row]))[token] += 1.0;
-    }
+    for (std::size_t s = sides * row; s < sides * (row + 1); ++s)
+      for (const auto* kind : {&train.sequences, train.bigrams.empty() ? nullptr : &train.bigrams}) {
+        if (kind == nullptr) continue;
+        for (const std::int32_t id : (*kind)[s]) {
+          const auto token = static_cast<std::size_t>(id);
+          if (last_row[token] == row) continue;
+          last_row[token] = row;
+          counts.at(static_cast<std::size_t>(train.labels[row]))[token] += 1.0;
+        }
+      }
   const double zeros = std::accumulate(counts[0].begin(), counts[0].end(), 0.0),
                ones = std::accumulate(counts[1].begin(), counts[1].end(), 0.0);
   std::vector<double> out(vocabulary);
@@ -452,15 +482,18 @@ EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed, co
   for (std::size_t k = 0; k < weights.position_embedding.size(); ++k)
     weights.position_embedding[k] += static_cast<float>(start.common_scale * common[k % shape.dimension]);
   if (log_odds.empty()) return weights;
-  expects(log_odds.size() == shape.vocabulary && shape.classes == 2 && !shape.pairs,
-          "log-odds of each token");
+  expects(log_odds.size() == shape.vocabulary && shape.classes == 2, "log-odds of each token");
   for (std::size_t k = 0; k < shape.dimension; ++k) {
     const double sign = direction[k] > 0.0 ? 1.0 : -1.0;
     for (std::size_t token = 0; token < shape.vocabulary; ++token)
       weights.token_embedding[token * shape.dimension + k] +=
           static_cast<float>(log_odds_in_embedding * sign * log_odds[token]);
-    weights.classifier_weight[k] -= static_cast<float>(log_odds_in_classifier * sign);
-    weights.classifier_weight[shape.dimension + k] += static_cast<float>(log_odds_in_classifier * sign);
+    const std::size_t inputs = weights.classifier_weight.size() / 2;
+    for (std::size_t side = 0; side < (shape.pairs ? 2 : 1); ++side) {
+      const std::size_t at = side * shape.dimension + k;
+      weights.classifier_weight[at] -= static_cast<float>(log_odds_in_classifier * sign);
+      weights.classifier_weight[inputs + at] += static_cast<float>(log_odds_in_classifier * sign);
+    }
   }
   return weights;
 }
@@ -493,6 +526,7 @@ Training train(const EncoderWeights& start, const TokenSet& train, const TokenSe
               .mask = batch.mask};
     const Tensor loss = torch::cross_entropy_loss(pass(batch.tokens, batch.match), batch.labels);
     loss.backward();
+    parameters.add_embedding_gradient(batch.tokens, pass.embedded.grad());
     return static_cast<double>(loss.item<float>());
   };
   for (std::int64_t step = 0; step < steps; ++step) {

@@ -23,8 +23,8 @@ std::string training_library();
 double matrix_product_rate();
 inline constexpr double slow_matrix_product = 15.0;
 
-/// log of the share of class-1 rows with a token over that of class-0 rows, `smoothing` added to the counts:
-/// the weights of naive Bayes. (token)
+/// log of the share of class-1 rows with a token or bigram over that of class-0 rows, `smoothing` added to
+/// the counts: the weights of naive Bayes. (id); two classes
 std::vector<double> token_log_odds(const text::TokenSet& train, std::size_t vocabulary, double smoothing);
 
 struct Start {
