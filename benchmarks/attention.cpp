@@ -17,6 +17,7 @@
 
 #include "attention/linear_attention.hpp"
 #include "core/noise.hpp"
+#include "core/processor.hpp"
 
 namespace {
 
@@ -156,8 +157,8 @@ void levels() {
   std::printf("| level | L | favor | exact softmax |\n|---|---|---|---|\n");
   for (const std::string_view level : {"x86_64_v4", "x86_64_v3", "baseline"}) {
 #if defined(__x86_64__)
-    if (level == "x86_64_v4" && !__builtin_cpu_supports("x86-64-v4")) continue;
-    if (level == "x86_64_v3" && !__builtin_cpu_supports("x86-64-v3")) continue;
+    if (level == "x86_64_v4" && !runs_x86_64_v4()) continue;
+    if (level == "x86_64_v3" && !runs_x86_64_v3()) continue;
 #else
     if (level != "baseline") continue;
 #endif

@@ -96,4 +96,4 @@ endif()
 
 # -fno-math-errno and -fno-trapping-math let sqrt vectorise; -ffast-math is never used: it voids finiteness checks.
 # -Wno-restrict: gcc 12 warns falsely about `"text" + std::string` (GCC bug 105651).
-set(RIESZFLOW_COMPILE_OPTIONS -Wall -Wextra -Wpedantic -Wshadow -Wno-restrict -fno-math-errno -fno-trapping-math)
+set(RIESZFLOW_COMPILE_OPTIONS -Wall -Wextra -Wpedantic -Wshadow $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -fno-math-errno -fno-trapping-math)

@@ -324,7 +324,6 @@ class Level {
   }
 
  private:
-  static constexpr int deepest = 8;
   static constexpr double crowded_share = 4.0;      ///< a crowded block holds so many times the mean
   static constexpr double polynomial_share = 0.01;  ///< of the tolerance
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/noise.hpp"
+#include "core/processor.hpp"
 
 namespace rieszflow::attention {
 namespace {
@@ -116,8 +117,8 @@ TEST(FusedAttention, AgreesBetweenProcessorLevels) {
     const std::vector<double> reference = sample.reference(kind);
     for (const std::string_view level : {"baseline", "x86_64_v3", "x86_64_v4"}) {
 #if defined(__x86_64__)
-      if (level == "x86_64_v4" && !__builtin_cpu_supports("x86-64-v4")) continue;
-      if (level == "x86_64_v3" && !__builtin_cpu_supports("x86-64-v3")) continue;
+      if (level == "x86_64_v4" && !runs_x86_64_v4()) continue;
+      if (level == "x86_64_v3" && !runs_x86_64_v3()) continue;
 #else
       if (level != "baseline") continue;
 #endif

@@ -37,7 +37,9 @@ namespace {
 namespace fs = std::filesystem;
 using Random = std::mt19937_64;
 
-constexpr unsigned seconds_per_case = 60;  ///< of computing
+/// Of computing. The longest honest case is the pilot run of timestep = "auto" for a thousand singular
+/// particles.
+constexpr unsigned seconds_per_case = 300;
 
 enum class Command { Run, Study, Learn };
 struct Start {
@@ -63,7 +65,11 @@ std::size_t below(Random& random, std::size_t bound) { return random() % std::ma
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("count = "))
+      line = "count = 50";  // a pilot run before the size is cut takes milliseconds
+    lines.push_back(line);
+  }
   return lines;
 }
 

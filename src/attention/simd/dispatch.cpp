@@ -1,4 +1,5 @@
 #include "attention/simd/feature_kernels.hpp"
+#include "core/processor.hpp"
 
 namespace rieszflow::attention::simd {
 
@@ -14,8 +15,8 @@ std::size_t kernel_levels(const Kernels** out, std::size_t most) {
     if (count < most) out[count++] = &level;
   };
 #if defined(RIESZFLOW_X86_64_LEVELS)
-  if (__builtin_cpu_supports("x86-64-v4")) add(x86_64_v4);
-  if (__builtin_cpu_supports("x86-64-v3")) add(x86_64_v3);
+  if (runs_x86_64_v4()) add(x86_64_v4);
+  if (runs_x86_64_v3()) add(x86_64_v3);
 #endif
   add(baseline);
   return count;

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/processor.hpp"
 #include "summation/simd/direct_kernels.hpp"
 #include "summation/simd/mesh_kernels.hpp"
 
@@ -52,23 +53,21 @@ extern const SingleKernels single_x86_64_v4, single_x86_64_v3;
 extern const MeshKernels mesh_x86_64_v4, mesh_x86_64_v3;
 
 const DirectKernels& direct_kernels() {
-  static const DirectKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? x86_64_v4
-                                       : __builtin_cpu_supports("x86-64-v3") ? x86_64_v3
-                                                                             : baseline;
+  static const DirectKernels& widest = runs_x86_64_v4() ? x86_64_v4 : runs_x86_64_v3() ? x86_64_v3 : baseline;
   return widest;
 }
 
 const SingleKernels& single_kernels() {
-  static const SingleKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? single_x86_64_v4
-                                       : __builtin_cpu_supports("x86-64-v3") ? single_x86_64_v3
-                                                                             : single_baseline;
+  static const SingleKernels& widest = runs_x86_64_v4()   ? single_x86_64_v4
+                                       : runs_x86_64_v3() ? single_x86_64_v3
+                                                          : single_baseline;
   return widest;
 }
 
 const MeshKernels& mesh_kernels() {
-  static const MeshKernels& widest = __builtin_cpu_supports("x86-64-v4")   ? mesh_x86_64_v4
-                                     : __builtin_cpu_supports("x86-64-v3") ? mesh_x86_64_v3
-                                                                           : mesh_baseline;
+  static const MeshKernels& widest = runs_x86_64_v4()   ? mesh_x86_64_v4
+                                     : runs_x86_64_v3() ? mesh_x86_64_v3
+                                                        : mesh_baseline;
   return widest;
 }
 #else
