@@ -258,7 +258,8 @@ Estimate intercept(std::span<const double> x, std::span<const Estimate> y) {
 
 TailFit fit_tail(std::span<const TailPoint> points, TailModel model) {
   const bool free = !model.log_coefficient.has_value();
-  const Eigen::Index columns = 2 + (free ? 1 : 0) + (model.inverse_term ? 1 : 0);
+  const Eigen::Index columns =
+      2 + (free ? 1 : 0) + (model.inverse_term ? 1 : 0) + (model.inverse_square_term ? 1 : 0);
   const auto count = static_cast<Eigen::Index>(points.size());
   expects(count >= columns, "a fit needs as many points as coefficients");
   bool weighted = true;
@@ -275,6 +276,7 @@ TailFit fit_tail(std::span<const TailPoint> points, TailModel model) {
     design(i, column++) = 1.0;
     if (free) design(i, column++) = std::log(point.size);
     if (model.inverse_term) design(i, column++) = 1.0 / point.size;
+    if (model.inverse_square_term) design(i, column++) = 1.0 / (point.size * point.size);
     y(i) = -point.log_probability.value - (free ? 0.0 : *model.log_coefficient * std::log(point.size));
     if (weighted)
       weights(i) = 1.0 / (point.log_probability.standard_error * point.log_probability.standard_error);
@@ -292,7 +294,7 @@ TailFit fit_tail(std::span<const TailPoint> points, TailModel model) {
   result.offset = fit.coefficients(1);
   result.log_coefficient = free ? Estimate{fit.coefficients(2), error(2), points.size()}
                                 : Estimate{*model.log_coefficient, 0.0, points.size()};
-  if (model.inverse_term) result.inverse_coefficient = fit.coefficients(columns - 1);
+  if (model.inverse_term) result.inverse_coefficient = fit.coefficients(free ? 3 : 2);
   return result;
 }
 

@@ -91,9 +91,10 @@ struct TailPoint {
 struct TailModel {
   std::optional<double> log_coefficient = 0.5;  ///< b; fitted when empty
   bool inverse_term = true;                     ///< c / size is fitted; needs one point more
+  bool inverse_square_term = false;             ///< d / size^2 is fitted; needs one point more
 };
 
-/// -log P = rate size + b log size + offset + c / size.
+/// -log P = rate size + b log size + offset + c / size + d / size^2.
 struct TailFit {
   Estimate rate;             ///< I; samples: number of points
   Estimate log_coefficient;  ///< b; standard error 0 when it was given

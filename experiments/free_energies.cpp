@@ -71,10 +71,12 @@ double expected_exponent(const Model& model) {
 bool is_anomalous(const Model& model) { return expected_exponent(model) > -1.0; }
 
 /// The n-particle terms of Mayer's expansion of the excess fall like N^-(n-1)(d/s-1), from the pairs on: the
-/// exponents of triples and quadruples relative to that of pairs.
-std::vector<double> corrections(const Model& model) {
-  if (!is_anomalous(model)) return {-1.0};
-  const double pair = expected_exponent(model);
+/// exponents of triples and quadruples relative to that of pairs. Else the excess is a series in 1/N (in
+/// beta/N: at beta = 10 its third term is seen from N = 10 to 100).
+std::vector<double> corrections(const PartitionQuestion& question) {
+  if (!is_anomalous(question.model))
+    return question.counts.size() < 5 ? std::vector{-1.0} : std::vector{-1.0, -2.0};
+  const double pair = expected_exponent(question.model);
   return {pair, 2.0 * pair};
 }
 
@@ -111,7 +113,7 @@ std::vector<Json> partition_rows(const PartitionQuestion& question, double beta,
   return {row};
 }
 
-/// log Z_N = N limit + c0 + e/N beside the density, for each temperature.
+/// log Z_N = N limit + c0 + e/N (+ f/N^2 from five counts on) beside the density, for each temperature.
 void conclude_partition(const PartitionQuestion& question, const std::vector<Json>& rows, Json& summary) {
   Json limits = Json::array();
   for (const double beta : question.inverse_temperatures) {
@@ -128,7 +130,8 @@ void conclude_partition(const PartitionQuestion& question, const std::vector<Jso
                {"limit_theory", number(theory.limit)},
                {"correction_theory", number(theory.correction)}};
     if (regular && points.size() >= 3) {
-      const TailFit fit = fit_tail(points, {.log_coefficient = 0.0});
+      const TailFit fit =
+          fit_tail(points, {.log_coefficient = 0.0, .inverse_square_term = points.size() >= 5});
       entry["limit"] = fit.rate.value;
       entry["limit_error"] = number(fit.rate.standard_error);
       entry["correction"] = fit.offset;
@@ -144,7 +147,7 @@ void judge_exponents(const PartitionQuestion& question, const std::vector<Json>&
                      sweep::Conclusion& conclusion) {
   if (question.cells.empty() || !is_anomalous(question.model)) return;
   const double expected = expected_exponent(question.model);
-  const std::vector<double> relative = corrections(question.model);
+  const std::vector<double> relative = corrections(question);
   Json exponents = Json::array();
   for (const double beta : question.inverse_temperatures) {
     std::vector<RatePoint> points;
@@ -260,7 +263,7 @@ sweep::Study study(const PartitionQuestion& question) {
          .scale_label = "N",
          .expected = question.cells.empty() ? not_a_number : expected_exponent(question.model),
          .reference = "theory.md section 3, items 2 and 3",
-         .corrections = corrections(question.model)});
+         .corrections = corrections(question)});
   }
   study.conclude = [question](std::vector<Json>& rows, Json& summary) {
     conclude_partition(question, rows, summary);

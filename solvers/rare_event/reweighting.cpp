@@ -2,7 +2,9 @@
 
 #include <Eigen/Dense>
 #include <algorithm>
+#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/compensated_sum.hpp"
@@ -22,7 +24,7 @@ double fermi(double x) { return x > 0.0 ? std::exp(-x) / (1.0 + std::exp(-x)) : 
 struct Objective {
   double value = 0.0;
   Eigen::VectorXd gradient;
-  Eigen::MatrixXd hessian;
+  Eigen::MatrixXd hessian;  ///< its lower half, which Eigen's LDLT reads
 };
 
 /// All samples, with the biases of all windows.
@@ -52,40 +54,51 @@ Pool pooled(std::span<const BiasedSamples> windows, double particle_count) {
   return pool;
 }
 
-/// n_k W_nk of one sample, returned with log sum_k n_k exp(f_k - u_k).
-double memberships(const Pool& pool, double g, const Eigen::VectorXd& f, std::span<double> out) {
+/// n_k W_nk of one sample. Windows whose share is below round-off are zero; the others are in [first, last).
+struct Memberships {
+  double log_sum = 0.0;  ///< log sum_k n_k exp(f_k - u_k)
+  std::size_t first = 0, last = 0;
+};
+
+Memberships memberships(const Pool& pool, double g, const Eigen::VectorXd& f, std::span<double> out) {
+  constexpr double round_off = 40.0;  ///< exp(-40) = 4e-18
   double largest = -infinity;
   for (std::size_t k = 0; k < out.size(); ++k) {
     out[k] = f(static_cast<Eigen::Index>(k)) - pool.windows[k].bias.energy(g, pool.particle_count);
     largest = std::max(largest, out[k]);
   }
+  Memberships result{.first = out.size()};
   double sum = 0.0;
   for (std::size_t k = 0; k < out.size(); ++k) {
-    // Windows farther away than this are zero to round-off.
-    out[k] = out[k] < largest - 60.0 ? 0.0
-                                     : pool.counts(static_cast<Eigen::Index>(k)) * std::exp(out[k] - largest);
+    if (out[k] < largest - round_off) {
+      out[k] = 0.0;
+      continue;
+    }
+    out[k] = pool.counts(static_cast<Eigen::Index>(k)) * std::exp(out[k] - largest);
     sum += out[k];
+    result.first = std::min(result.first, k);
+    result.last = k + 1;
   }
-  for (std::size_t k = 0; k < out.size(); ++k) out[k] /= sum;
-  return largest + std::log(sum);
+  for (std::size_t k = result.first; k < result.last; ++k) out[k] /= sum;
+  result.log_sum = largest + std::log(sum);
+  return result;
 }
 
-Objective objective(const Pool& pool, const Eigen::VectorXd& f, bool with_hessian) {
+/// A sample touches few windows.
+Objective objective(const Pool& pool, const Eigen::VectorXd& f) {
   const auto windows = static_cast<Eigen::Index>(pool.window_count());
-  Objective result;
-  result.gradient = -pool.counts;
-  if (with_hessian) result.hessian = Eigen::MatrixXd::Zero(windows, windows);
+  Objective result{.gradient = -pool.counts, .hessian = Eigen::MatrixXd::Zero(windows, windows)};
   Eigen::VectorXd membership(windows);
   CompensatedSum sum;
   pool.for_each([&](double g) {
-    sum.add(memberships(pool, g, f, {membership.data(), pool.window_count()}));
-    result.gradient += membership;
-    if (!with_hessian) return;
-    // Memberships of far windows are zero to round-off: a sample touches few of them.
-    for (Eigen::Index a = 0; a < windows; ++a) {
-      if (membership(a) < 1e-12) continue;
-      result.hessian(a, a) += membership(a);
-      for (Eigen::Index b = 0; b < windows; ++b) result.hessian(a, b) -= membership(a) * membership(b);
+    const Memberships own = memberships(pool, g, f, {membership.data(), pool.window_count()});
+    sum.add(own.log_sum);
+    const auto last = static_cast<Eigen::Index>(own.last);
+    for (auto a = static_cast<Eigen::Index>(own.first); a < last; ++a) {
+      const double share = membership(a);
+      result.gradient(a) += share;
+      result.hessian(a, a) += share;
+      for (Eigen::Index b = a; b < last; ++b) result.hessian(b, a) -= share * membership(b);
     }
   });
   result.value = sum.value() - pool.counts.dot(f);
@@ -118,11 +131,10 @@ double bennett_ratio(std::span<const double> forward, std::span<const double> ba
   for (const double u : backward) low = std::min(low, -u), high = std::max(high, -u);
   low -= 50.0 + std::abs(shift);
   high += 50.0 + std::abs(shift);
-  for (int i = 0; i < 200 && high - low > 1e-14 * (1.0 + std::abs(low) + std::abs(high)); ++i) {
-    const double middle = 0.5 * (low + high);
-    (excess(middle) < 0.0 ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
+  std::uintmax_t evaluations = 200;
+  const auto [left, right] = boost::math::tools::toms748_solve(
+      excess, low, high, boost::math::tools::eps_tolerance<double>(50), evaluations);
+  return 0.5 * (left + right);
 }
 
 Reweighting reweight(std::span<const BiasedSamples> windows, double particle_count,
@@ -157,7 +169,7 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
   const auto residual_of = [&](const Objective& o) {
     return (o.gradient.array() / pool.counts.array()).abs().maxCoeff();
   };
-  Objective here = objective(pool, f, true);
+  Objective here = objective(pool, f);
   for (; result.iterations < most_iterations && residual_of(here) > 0.01 * largest_residual;
        ++result.iterations) {
     // A is constant along (1, ..., 1): the first window stays at zero.
@@ -175,7 +187,7 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
     const double noise = 1e-12 * (1.0 + std::abs(here.value));
     for (int halvings = 0; halvings < 60 && !accepted; ++halvings, length *= 0.5) {
       const Eigen::VectorXd trial_f = f + length * direction;
-      Objective trial = objective(pool, trial_f, true);
+      Objective trial = objective(pool, trial_f);
       accepted = trial.value < here.value - noise + 1e-4 * length * slope ||
                  (std::abs(trial.value - here.value) <= noise && residual_of(trial) < residual_of(here));
       if (accepted) {
@@ -198,7 +210,7 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
   std::vector<double> membership(windows.size());
   std::size_t n = 0;
   pool.for_each([&](double g) {
-    result.log_weights[n++] = -memberships(pool, g, f, membership);
+    result.log_weights[n++] = -memberships(pool, g, f, membership).log_sum;
     for (std::size_t k = 0; k + 1 < windows.size(); ++k) {
       result.overlaps[k] += membership[k] * membership[k + 1] / pool.counts(static_cast<Eigen::Index>(k));
     }

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "analysis/exact.hpp"
 #include "analysis/verdict.hpp"
 #include "core/expects.hpp"
 #include "core/noise.hpp"
@@ -139,6 +140,22 @@ TEST(FitTail, OfTheScalingLawHasNoLogarithm) {
   EXPECT_NEAR(fit.rate.value, 2.0 * std::numbers::ln2, 1e-11);
   EXPECT_NEAR(fit.log_coefficient.value, 0.0, 1e-9);
   EXPECT_THROW(fit_tail(std::span(points).first(2)), PreconditionViolation);
+}
+
+TEST(FitTail, OfAColdGasNeedsTheSquareOfTheInverse) {
+  // Selberg's integral is a series in beta/N, and beta/N is 1 at the first of these counts.
+  std::vector<TailPoint> points;
+  exact::Partition gas;
+  for (const std::size_t n : {10u, 20u, 40u, 70u, 100u}) {
+    gas = exact::log_gas_on_interval(n, 10.0);
+    points.push_back({static_cast<double>(n), {-gas.log_z, 1e-2, 32}});
+  }
+  const TailFit fit = fit_tail(points, {.log_coefficient = 0.0, .inverse_square_term = true});
+  const TailFit without = fit_tail(points, {.log_coefficient = 0.0});
+  EXPECT_EQ(fit.degrees_of_freedom, 1u);
+  EXPECT_LT(std::abs(fit.rate.value - gas.limit), 2e-4);
+  EXPECT_GT(std::abs(without.rate.value - gas.limit), 5e-4);
+  EXPECT_NEAR(fit.offset, *gas.correction, 2e-3 * *gas.correction);
 }
 
 TEST(CorrectedRate, FindsTheLeadingExponentBehindItsCorrections) {

@@ -3,8 +3,9 @@
 
     tests/planted_faults/run.py [--only FAULT] [--keep DIR] [--jobs 2]
 
-The copy is built once; every fault then rebuilds what it touches and tries the claims that must turn red. Exit code 0:
-all claims green without a fault, at least one of its claims red (exit code 1 of verify) with each fault.
+The copy is built once, from the objects of a build in build/release where ccache has them; every fault then rebuilds
+what it touches and tries the claims that must turn red. Exit code 0: all claims green without a fault, at least one of
+its claims red (exit code 1 of verify) with each fault.
 """
 import argparse
 import json
@@ -17,6 +18,7 @@ import time
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
+BUILD = Path("build/release")
 
 # name, file, text, text with the fault, claims that must see it
 FAULTS = [
@@ -80,7 +82,7 @@ def run(command, **options):
 
 
 def build(copy, jobs):
-    result = run(["cmake", "--build", copy / "build", "--target", "rieszflow_cli", "-j", jobs])
+    result = run(["cmake", "--build", copy / BUILD, "--target", "rieszflow_cli", "-j", jobs])
     if result.returncode != 0:
         sys.exit("the copy does not build:\n" + result.stdout[-4000:])
 
@@ -88,7 +90,7 @@ def build(copy, jobs):
 def verdicts(copy, claims):
     out = copy / "out"
     shutil.rmtree(out, ignore_errors=True)
-    command = [copy / "build" / "rieszflow", "verify", "--quick", "--quiet", "--out", out]
+    command = [copy / BUILD / "rieszflow", "verify", "--quick", "--quiet", "--out", out]
     for claim in claims:
         command += ["--only", claim]
     result = run(command)
@@ -112,8 +114,10 @@ def main():
     if not (copy / "CMakeLists.txt").exists():
         shutil.copytree(SOURCE, copy, dirs_exist_ok=True,
                         ignore=shutil.ignore_patterns("build", "out", ".git", "shared"))
-    configure = ["cmake", "-S", copy, "-B", copy / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    configure = ["cmake", "-S", copy, "-B", copy / BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     if shutil.which("ccache"):
+        # Commands relative to the copy are those of SOURCE/build/release relative to SOURCE.
+        os.environ.update(CCACHE_BASEDIR=str(copy.resolve()), CCACHE_NOHASHDIR="1")
         configure.append("-DCMAKE_CXX_COMPILER_LAUNCHER=ccache")
     result = run(configure)
     if result.returncode != 0:
