@@ -193,6 +193,8 @@ Reweighting reweight(std::span<const BiasedSamples> windows, double particle_cou
       if (accepted) {
         f = trial_f;
         here = std::move(trial);
+      } else if (residual_of(here) <= largest_residual) {
+        break;  // solved; what is left of the residual is round-off, and no shorter step lowers it
       }
     }
     if (!accepted) break;
