@@ -477,10 +477,12 @@ void write_report(const fs::path& directory) {
   if (problem) throw io::FileError(folder.string() + ": cannot create: " + problem.message());
 
   const std::string title = summary.at("name").get<std::string>();
+  const std::string command = summary.value("command_line", std::string());
   std::string page =
       report::page_start(title) + "<h1>" + escaped(title) +
       "</h1>\n<p class=\"soft\">Transformer encoders whose attention has fixed and learned random "
-      "features</p>\n";
+      "features</p>\n" +
+      report::made_by(command);
   if (summary.at("status") != "completed")
     page += "<p class=\"warn\">Not finished: " + escaped(summary.value("message", std::string())) + "</p>\n";
   if (!summary.at("claims").empty())
@@ -547,7 +549,7 @@ void write_report(const fs::path& directory) {
       {"Where learning the kernel pays", "", regime_figures(summary.at("differences"))},
       {"Robustness", "Damaged test sentences.", robustness_figures(summary.at("rows"))}};
   std::erase_if(sections, [](const report::Section& section) { return section.figures.empty(); });
-  if (!sections.empty()) page += report::figures(sections, folder);
+  if (!sections.empty()) page += report::figures(sections, folder, command);
   lines.clear();
   for (const Json& line : summary.at("data"))
     lines.push_back(

@@ -364,6 +364,20 @@ double scale_of(const Question& question, double value) {
   return (box.upper[0] - box.lower[0]) / value;
 }
 
+const char* axis_label(Parameter parameter) {
+  switch (parameter) {
+    case Parameter::ParticleNumber:
+      return "N";
+    case Parameter::InverseTemperature:
+      return "beta  [1/energy]";
+    case Parameter::Timestep:
+      return "timestep  [time]";
+    case Parameter::Grid:
+      return "cell width  [length]";
+  }
+  return "";
+}
+
 const char* symbol(Parameter parameter) {
   switch (parameter) {
     case Parameter::ParticleNumber:
@@ -579,7 +593,7 @@ sweep::Study study(const Question& question) {
   study.curves.push_back(
       {.quantity = quantity,
        .description = error_text,
-       .scale_label = question.parameter == Parameter::Grid ? "cell width" : symbol(question.parameter),
+       .scale_label = axis_label(question.parameter),
        .expected = question.expected,
        .reference = question.expected_reference,
        .tolerance = question.tolerance});

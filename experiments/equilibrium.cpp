@@ -309,14 +309,14 @@ sweep::Study study(const Boundary& question) {
       .curves = {}};
   study.curves.push_back({.quantity = "projected",
                           .description = "bias of the projected scheme",
-                          .scale_label = "timestep",
+                          .scale_label = "timestep  [time]",
                           .expected = particle::Projected::weak_order,
                           .reference = "Asmussen, Glynn, Pitman (1995)",
                           .corrections = {0.5}});
   if (!unbiased) {
     study.curves.push_back({.quantity = "reflected",
                             .description = "bias of the reflected scheme",
-                            .scale_label = "timestep",
+                            .scale_label = "timestep  [time]",
                             .expected = particle::Reflected::weak_order,
                             .reference = "Bossy, Gobet, Talay (2004)"});
   }

@@ -375,7 +375,8 @@ class Run {
     summary["rows"] = Json::array();
     for (const Row& row : all) summary["rows"].push_back(json(row));
     summary["timing"] = {{"seconds", std::chrono::duration<double>(SteadyClock::now() - start_).count()}};
-    summary["version"] = setting_.provenance.contains("version") ? setting_.provenance.at("version") : "";
+    for (const char* key : {"version", "command_line"})
+      summary[key] = setting_.provenance.contains(key) ? setting_.provenance.at(key) : "";
     if (!all.empty() &&
         std::none_of(all.begin(), all.end(), [](const Row& row) { return row.status == "completed"; })) {
       outcome.status = RunStatus::NotFinite;

@@ -580,14 +580,15 @@ void write_report(const Question& question, const Setting& setting, const Json& 
   }
   std::filesystem::create_directories(setting.directory / "figures");
   std::string page = report::page_start("Large deviations: " + question.name);
-  page += "<p>" + report::escaped(description(question.model)) + "</p>\n";
+  page += "<h1>" + report::escaped(question.name) + "</h1>\n<p>" +
+          report::escaped(description(question.model)) + "</p>\n" + report::made_by(setting.command_line());
   page += report::table(
       {"N", "β", "level", "method", "log P", "error", "exact", "ratio", "z", "rate", "rate, density",
        "windows", "overlap", "τ", "acceptance", "samples", "CPU seconds", "status"},
       lines);
   if (!verdicts.empty())
     page += report::table({"β", "level", "I, N → ∞", "error", "I, density", "z", "verdict"}, verdicts);
-  page += report::figures(sections, setting.directory / "figures");
+  page += report::figures(sections, setting.directory / "figures", setting.command_line());
   page += report::page_end();
   io::write_text(setting.directory / "report.html", page);
 }

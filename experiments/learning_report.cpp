@@ -120,7 +120,7 @@ void add_reliability(const Json& summary, std::vector<report::CaptionedFigure>& 
 void add_trace(const io::RunReader& run, const std::string& title, const std::string& units,
                const std::vector<std::pair<std::string, std::string>>& series, const std::string& file,
                std::vector<report::CaptionedFigure>& figures) {
-  plot::Figure figure{.title = title, .x = {.label = "time"}, .y = {.label = units}};
+  plot::Figure figure{.title = title, .x = {.label = "t  [time]"}, .y = {.label = units}};
   std::size_t ink = 0;
   for (const auto& [name, label] : series) {
     const auto found = report::find_series(run, name);
@@ -145,9 +145,11 @@ void write_learning_report(const fs::path& directory) {
   if (problem) throw io::FileError(folder.string() + ": cannot create: " + problem.message());
 
   const std::string title = summary.at("name").get<std::string>();
+  const std::string command = summary.value("command_line", std::string());
   std::string page = report::page_start(title) + "<h1>" + escaped(title) +
                      "</h1>\n<p class=\"soft\">learned random features against their "
-                     "baselines</p>\n<h2>Findings</h2>\n<ul>\n";
+                     "baselines</p>\n" +
+                     report::made_by(command) + "<h2>Findings</h2>\n<ul>\n";
   for (const Json& sentence : summary.at("findings"))
     page += "<li>" + escaped(sentence.get<std::string>()) + "</li>\n";
   for (const Json& sentence : summary.at("skipped"))
@@ -183,7 +185,7 @@ void write_learning_report(const fs::path& directory) {
               "trace_distance", sections[1].figures);
   }
   std::erase_if(sections, [](const report::Section& section) { return section.figures.empty(); });
-  page += report::figures(sections, folder) + "<h2>All results</h2>\n" + result_table(summary) +
+  page += report::figures(sections, folder, command) + "<h2>All results</h2>\n" + result_table(summary) +
           report::page_end();
   io::write_text(directory / "report.html", page);
 }

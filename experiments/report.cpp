@@ -279,9 +279,9 @@ void write_report(const fs::path& directory) {
   page += "<h1>" + escaped(title) + "</h1>\n<p class=\"soft\">" + kind + "</p>\n" +
           status_line(manifest["status"]);
   page += "<div class=\"top\">\n<div>\n<h2>Model</h2>\n" + model_in_words(manifest["model"]) + extent_of(run);
-  if (!manifest["command_line"].empty()) page += "<pre>" + escaped(manifest["command_line"]) + "</pre>\n";
-  page += "</div>\n<div>\n<h2>Final values</h2>\n" + final_values(run) + checks(run) + "</div>\n</div>\n";
-  page += figures(sections(run), folder);
+  page += made_by(manifest["command_line"]) + "</div>\n<div>\n<h2>Final values</h2>\n" + final_values(run) +
+          checks(run) + "</div>\n</div>\n";
+  page += figures(sections(run), folder, manifest["command_line"]);
   page += how_to_read(run);
 
   if (summary.contains("timing")) {

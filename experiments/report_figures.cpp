@@ -13,7 +13,7 @@ namespace {
 constexpr plot::Ink density_ink = plot::Ink::Blue;
 constexpr plot::Ink particle_ink = plot::Ink::Vermillion;
 constexpr std::size_t most_snapshots = 6;
-constexpr std::size_t default_bins = 64;  ///< of a run file that does not say how many
+constexpr std::size_t default_bins = 64;       ///< of a run file that does not say how many
 constexpr std::size_t most_points = 800;       ///< of a cloud; more hide the density below
 constexpr std::size_t most_cells_drawn = 256;  ///< per axis of a heat map
 
@@ -59,7 +59,7 @@ void add_shared(const io::RunReader& run, const Quantity& quantity, const std::s
       std::min(density ? density->description.columns : 3, particles ? particles->description.columns : 3);
   for (std::size_t column = 0; column < std::min<std::size_t>(3, columns); ++column) {
     plot::Figure figure{.title = with_axis(quantity.title, column, one.description.columns),
-                        .x = {.label = "time"},
+                        .x = {.label = "t  [time]"},
                         .y = {.label = labelled(with_axis(quantity.symbol, column, one.description.columns),
                                                 one.description.units)}};
     if (particles)
@@ -82,7 +82,7 @@ std::optional<CaptionedFigure> dissipation_figure(const io::RunReader& run) {
                       (energy->time[row + 1] - energy->time[row]));
   }
   plot::Figure figure{.title = "Dissipation",
-                      .x = {.label = "time"},
+                      .x = {.label = "t  [time]"},
                       .y = {.label = labelled("−dF/dt", dissipation->description.units)}};
   double largest = 0.0;
   for (const double value : dissipation->value) largest = std::max(largest, value);
@@ -198,8 +198,8 @@ plot::Figure line_figure(const io::RunReader& run, const std::optional<Density>&
                          const std::optional<ParticleEnsemble>& ensemble, std::size_t axis,
                          const std::string& label) {
   const Interval range = interval(run, density, ensemble, axis);
-  plot::Figure figure{.x = {.label = label, .lower = range.lower, .upper = range.upper},
-                      .y = {.label = "density of " + label, .lower = 0.0}};
+  plot::Figure figure{.x = {.label = labelled(label, "length"), .lower = range.lower, .upper = range.upper},
+                      .y = {.label = labelled("density of " + label, "1/length"), .lower = 0.0}};
   if (ensemble) figure.layers.push_back(histogram(*ensemble, axis, range, histogram_bins(run)));
   if (density) figure.layers.push_back(marginal(*density, axis));
   return figure;
@@ -231,8 +231,8 @@ plot::Figure plane_figure(const io::RunReader& run, const std::optional<Density>
                           const std::optional<ParticleEnsemble>& ensemble) {
   const Interval x = interval(run, density, ensemble, 0);
   const Interval y = interval(run, density, ensemble, 1);
-  plot::Figure figure{.x = {.label = axes[0], .lower = x.lower, .upper = x.upper},
-                      .y = {.label = axes[1], .lower = y.lower, .upper = y.upper},
+  plot::Figure figure{.x = {.label = labelled(axes[0], "length"), .lower = x.lower, .upper = x.upper},
+                      .y = {.label = labelled(axes[1], "length"), .lower = y.lower, .upper = y.upper},
                       .equal_scales = true,
                       .width = 480,
                       .height = 420};
@@ -311,7 +311,7 @@ Section snapshot_section(const io::RunReader& run) {
 CaptionedFigure distance_figure(const io::RunReader& run, const std::string& name) {
   const io::Series series = run.series("comparison/" + name);
   plot::Figure figure{.title = distance_title(name),
-                      .x = {.label = "time"},
+                      .x = {.label = "t  [time]"},
                       .y = {.label = labelled("distance", series.description.units)}};
   std::vector<double> values = series.value;
   figure.layers.push_back(

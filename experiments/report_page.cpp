@@ -36,6 +36,7 @@ p { margin: 8px 0; max-width: 76ch; }
 .top h2 { margin-top: 10px; padding-top: 0; border-top: 0; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 8px; }
 figure img { display: block; width: 100%; height: auto; border-radius: 6px; }
+@media (max-width: 600px) { figure.wide { overflow-x: auto; } figure.wide img { width: auto; max-width: none; } }
 figcaption { color: var(--soft); font-size: 0.86rem; line-height: 1.4; padding: 6px 6px 2px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: 12px 0; font-variant-numeric: tabular-nums; }
@@ -61,6 +62,18 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
+/// gnuplot's own title and description replaced.
+std::string described(std::string svg, std::string_view title, std::string_view command) {
+  const auto replace = [&](std::string_view tag, std::string_view text) {
+    const std::size_t begin = svg.find(fmt::format("<{}>", tag)), end = svg.find(fmt::format("</{}>", tag));
+    if (begin == std::string::npos || end == std::string::npos || text.empty()) return;
+    svg.replace(begin + tag.size() + 2, end - begin - tag.size() - 2, escaped(text));
+  };
+  replace("title", title);
+  replace("desc", command);
+  return svg;
+}
+
 }  // namespace
 
 std::string page_start(std::string_view title) {
@@ -71,6 +84,10 @@ std::string page_start(std::string_view title) {
 }
 
 std::string page_end() { return "</main>\n</body>\n</html>\n"; }
+
+std::string made_by(std::string_view command) {
+  return command.empty() ? "" : "<pre>" + escaped(command) + "</pre>\n";
+}
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -122,13 +139,14 @@ std::string table(const std::vector<std::string>& head, const std::vector<std::v
 std::string image(std::string_view svg, std::string_view alternative, std::string_view caption, int width,
                   int height) {
   return fmt::format(
-      "<figure><img alt=\"{}\" width=\"{}\" height=\"{}\" src=\"data:image/svg+xml;base64,{}\" "
+      "<figure{}><img alt=\"{}\" width=\"{}\" height=\"{}\" src=\"data:image/svg+xml;base64,{}\" "
       "/>{}</figure>\n",
-      escaped(alternative), width, height, base64(svg),
+      width > 600 ? " class=\"wide\"" : "", escaped(alternative), width, height, base64(svg),
       caption.empty() ? "" : "<figcaption>" + escaped(caption) + "</figcaption>");
 }
 
-std::string figures(const std::vector<Section>& sections, const std::filesystem::path& folder) {
+std::string figures(const std::vector<Section>& sections, const std::filesystem::path& folder,
+                    std::string_view command) {
   std::string text;
   try {
     for (const Section& section : sections) {
@@ -136,7 +154,7 @@ std::string figures(const std::vector<Section>& sections, const std::filesystem:
       if (!section.text.empty()) text += "<p>" + escaped(section.text) + "</p>\n";
       text += "<div class=\"grid\">\n";
       for (const CaptionedFigure& figure : section.figures) {
-        const std::string svg = plot::svg(figure.figure);
+        const std::string svg = described(plot::svg(figure.figure), figure.figure.title, command);
         io::write_text(folder / (figure.name + ".svg"), svg);
         text += image(
             svg,

@@ -23,6 +23,11 @@ struct Setting {
   int threads = 1;                                  ///< rows side by side; never changes a result
   std::function<void(const Progress&)> progress{};
   std::function<bool()> interrupted{};  ///< asked between rows and within long ones
+
+  std::string command_line() const {  ///< empty when it is not known
+    const auto at = provenance.find("command_line");
+    return at == provenance.end() ? "" : at->second;
+  }
 };
 
 struct Outcome {

@@ -152,7 +152,7 @@ plot::Figure diagram(const std::vector<Shown>& states, const std::string& title,
 
 /// Densities of one axis at the last value of the parameter.
 plot::Figure densities(const std::vector<Shown>& states, const io::RunReader& run) {
-  plot::Figure figure{.title = "Densities", .x = {.label = "x"}, .y = {.label = "ρ"}};
+  plot::Figure figure{.title = "Densities", .x = {.label = "x  [length]"}, .y = {.label = "ρ  [1/length]"}};
   for (std::size_t k = 0; k < states.size(); ++k) {
     if (states[k].value != states.back().value) continue;
     plot::Curve curve{.x = {},
@@ -232,6 +232,7 @@ void write_report(const std::filesystem::path& directory) {
   const io::RunReader run(directory / "run.h5");
   const std::string parameter = summary.at("parameter");
   const std::string x = parameter == "strength" ? "strength of W" : "β";
+  const std::string x_axis = x + (parameter == "strength" ? "  [energy]" : "  [1/energy]");
   const auto cell = [](const char* format, double value) {
     return report::with_minus(fmt::format(fmt::runtime(format), value));
   };
@@ -261,12 +262,13 @@ void write_report(const std::filesystem::path& directory) {
         {.title = "Branches",
          .text = "Stationary states that continue each other share a colour; dashed where the second "
                  "variation of F is negative.",
-         .figures = {{"free_energy", diagram(states, "Free energy", x, "F", &Shown::free_energy),
-                      "F of theory.md (5)."},
-                     {"mean", diagram(states, "Mean", x, "∫ x dρ", &Shown::mean), "First coordinate."},
-                     {"second_variation",
-                      diagram(states, "Stability", x, "lowest eigenvalue", &Shown::second_variation),
-                      "Of the second variation of F on perturbations of mass zero, in L²(ρ)."}}});
+         .figures = {
+             {"free_energy", diagram(states, "Free energy", x_axis, "F  [energy]", &Shown::free_energy),
+              "F of docs/theory.md (5)."},
+             {"mean", diagram(states, "Mean", x_axis, "∫ x dρ  [length]", &Shown::mean), "First coordinate."},
+             {"second_variation",
+              diagram(states, "Stability", x_axis, "lowest eigenvalue  [energy]", &Shown::second_variation),
+              "Of the second variation of F on perturbations of mass zero, in L²(ρ)."}}});
   }
   if (summary.at("cells").size() == 1 && !states.empty()) {
     sections.push_back({.title = "Densities",
@@ -277,11 +279,13 @@ void write_report(const std::filesystem::path& directory) {
   const std::string title = summary.at("name");
   std::string page = report::page_start("Stationary states: " + title);
   page += "<h1>" + report::escaped(title) + "</h1>\n<p class=\"soft\">stationary states</p>\n";
-  page += "<p>" + report::escaped(summary.at("model").get<std::string>()) + "</p>\n";
+  const std::string command = run.manifest()["command_line"];
+  page +=
+      "<p>" + report::escaped(summary.at("model").get<std::string>()) + "</p>\n" + report::made_by(command);
   page += report::table({x, "branch", "stability", "F", "residual", "second variation", "mean",
                          "second moment", "relaxation rates"},
                         lines);
-  page += report::figures(sections, directory / "figures");
+  page += report::figures(sections, directory / "figures", command);
   page += report::page_end();
   io::write_text(directory / "report.html", page);
 }

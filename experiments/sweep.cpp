@@ -204,7 +204,7 @@ report::CaptionedFigure figure_of(const Curve& curve, const std::vector<Json>& r
   }
   plot::Figure figure{.title = curve.description,
                       .x = {.label = curve.scale_label, .logarithmic = true},
-                      .y = {.label = "error", .logarithmic = true},
+                      .y = {.label = "error, in units of the quantity", .logarithmic = true},
                       .layers = {}};
   const std::vector<RatePoint> points = points_of(rows);
   if (fitted.at("exponent").is_number()) {
@@ -292,7 +292,7 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
   std::filesystem::create_directories(setting.directory / "figures");
   std::string page = report::page_start(study.name);
   page += "<h1>" + report::escaped(study.name) + "</h1>\n<p>" + report::escaped(study.question) +
-          "</p>\n<p>" + report::escaped(study.model) + "</p>\n";
+          "</p>\n<p>" + report::escaped(study.model) + "</p>\n" + report::made_by(setting.command_line());
   if (!verdicts.empty())
     page += report::table({"rate of", "exponent", "95 % interval", "expected", "χ² / degrees of freedom",
                            "rows", "verdict", "warning"},
@@ -307,7 +307,8 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
   if (!claims.empty())
     page += report::table(
         {"claim", "measured", "standard error", "expected", "tolerance", "verdict", "reference"}, claims);
-  if (!section.figures.empty()) page += report::figures({section}, setting.directory / "figures");
+  if (!section.figures.empty())
+    page += report::figures({section}, setting.directory / "figures", setting.command_line());
   page += report::table(
       {"quantity", "value", "scale", "error", "standard error", "exact", "z", "seconds", "status"}, lines);
   page += report::page_end();

@@ -113,6 +113,7 @@ void write_report(const Json& summary, const std::filesystem::path& directory) {
               ? report::image(io::read_text(folder / "overview.svg"), "deviation of each claim in tolerances",
                               "", 960, 360)
               : fmt::format("<p class=\"warn\">No figures: {}.</p>\n", report::escaped(sentence));
+  page += report::made_by(summary.value("command_line", ""));
   std::string chapter;
   std::vector<std::vector<std::string>> lines;
   std::string images;

@@ -133,8 +133,8 @@ Finding concentration_in_beta(const Effort& effort) {
   }
   const double energy = 0.5 * std::pow(std::acos(0.5), 2);
   finding.figures = {{.title = "Kernel entry below ½: the rate in β",
-                      .x = {.label = "β", .logarithmic = true},
-                      .y = {.label = "I_β/β"},
+                      .x = {.label = "β  [1/energy]", .logarithmic = true},
+                      .y = {.label = "I_β/β  [energy]"},
                       .layers = {markers, plot::Curve{.x = {1.0, 64.0},
                                                       .y = {energy, energy},
                                                       .label = "energy, arccos(½)²/2",

@@ -156,8 +156,8 @@ Finding dissipation(const Effort& effort) {
   Finding finding = by_bound((energies.front() - energies.back()) / integral, 1.0, 1e-3,
                              "quadrature in time of 400 intervals");
   finding.figures = {{.title = "Free energy of the density",
-                      .x = {.label = "t"},
-                      .y = {.label = "F"},
+                      .x = {.label = "t  [time]"},
+                      .y = {.label = "F  [energy]"},
                       .layers = {plot::Curve{.x = times, .y = energies}}}};
   return finding;
 }

@@ -54,8 +54,8 @@ Finding projected_constant(const Effort& effort) {
     law.y.push_back(-finding.expected * std::sqrt(h));
   }
   finding.figures = {{.title = "Bias of projected Euler under a slope",
-                      .x = {.label = "h", .logarithmic = true},
-                      .y = {.label = "−(E_h x − E x)", .logarithmic = true},
+                      .x = {.label = "h  [time]", .logarithmic = true},
+                      .y = {.label = "−(E_h x − E x)  [length]", .logarithmic = true},
                       .layers = {law, markers}}};
   return finding;
 }

@@ -182,7 +182,10 @@ plot::Figure density_figure(const std::string& title, const Density& measured,
       cells.y.push_back(measured.averages[i]);
     }
   }
-  return {.title = title, .x = {.label = "x"}, .y = {.label = "ρ"}, .layers = {curve, cells}};
+  return {.title = title,
+          .x = {.label = "x  [length]"},
+          .y = {.label = "ρ  [1/length]"},
+          .layers = {curve, cells}};
 }
 
 }  // namespace rieszflow::verify

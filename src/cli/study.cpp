@@ -40,6 +40,7 @@ int study(const ExperimentOptions& options) {
       Match{[&](const large_deviations::Question& question) {
               const auto outcome = large_deviations::run(question, {.directory = folder,
                                                                     .resolved_config = assembly.resolved,
+                                                                    .provenance = provenance(),
                                                                     .resume = resumes,
                                                                     .progress = progress,
                                                                     .interrupted = interrupted});
@@ -48,6 +49,7 @@ int study(const ExperimentOptions& options) {
             [&](const study::Sweep& sweep) {
               const auto outcome = sweep::run(sweep.study, {.directory = folder,
                                                             .resolved_config = assembly.resolved,
+                                                            .provenance = provenance(),
                                                             .resume = resumes,
                                                             .threads = options.threads,
                                                             .progress = progress,

@@ -209,9 +209,9 @@ TEST(ReportFigures, MarginalsOfASolidDensityHaveMassOne) {
 TEST(ReportFigures, HeatMapsKeepTheValuesAndLeaveTheOutsideOfABallWhite) {
   const Scratch folder;
   io::RunFile run = io::RunFile::create(folder.path() / "run.h5", {});
-  Density density{
-      .grid = {.lower = {-1, -1}, .upper = {1, 1}, .cells = {2, 3}, .volume_fractions = {0, 1, 0.5, 1, 1, 1}},
-      .averages = {9, 1, 2, 3, 4, 5}};
+  const Grid grid{
+      .lower = {-1, -1}, .upper = {1, 1}, .cells = {2, 3}, .volume_fractions = {0, 1, 0.5, 1, 1, 1}};
+  const Density density{.grid = grid, .averages = {9, 1, 2, 3, 4, 5}};
   run.append_density({}, density);
   run.commit();
   const auto sections = report::sections(io::RunReader(folder.path() / "run.h5"));

@@ -200,6 +200,7 @@ class Study {
     summary["experiment"] = "attention";
     summary["data"] = data_;
     summary["version"] = setting_.provenance.contains("version") ? setting_.provenance.at("version") : "";
+    summary["command_line"] = setting_.command_line();
     summary["library"] = training_library_;
     conclude(summary);
     Outcome out{swept.status, swept.message, summary.dump(1)};
