@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 #include "core/expects.hpp"
 #include "io/hdf5.hpp"
@@ -27,12 +28,19 @@ fs::path working_path(const fs::path& path) {
   return path.parent_path() / ("." + path.filename().string() + ".working");
 }
 
-/// Removes the working file of a killed run; refuses when its run is alive (HDF5 holds a lock on it).
+/// Removes the working file of a killed run; refuses when its run is alive (HDF5 holds a lock on it). Some
+/// systems let go of a killed process's lock a moment after they have reported its death: worth a wait.
 void remove_stale(const fs::path& path) {
+  using namespace std::chrono_literals;
   const fs::path working = working_path(path);
   const int number = ::open(working.c_str(), O_RDWR | O_CLOEXEC);
   if (number < 0) return;
-  const bool in_use = ::flock(number, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const auto in_use_now = [&] { return ::flock(number, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; };
+  bool in_use = in_use_now();
+  for (int wait = 0; in_use && wait < 20; ++wait) {
+    std::this_thread::sleep_for(100ms);
+    in_use = in_use_now();
+  }
   ::close(number);
   if (in_use) throw FileError(path.string() + ": another process is writing this run");
   ::unlink(working.c_str());
