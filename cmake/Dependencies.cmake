@@ -55,6 +55,15 @@ rieszflow_library(json nlohmann/json.hpp)
 rieszflow_needs("nlohmann json" nlohmann-json3-dev json_FOUND)
 find_program(RIESZFLOW_GNUPLOT gnuplot)
 rieszflow_needs("gnuplot (figures)" gnuplot-nox RIESZFLOW_GNUPLOT)
+# Optional: one piece of work on many machines (mpirun). -DRIESZFLOW_MPI=OFF leaves it out.
+option(RIESZFLOW_MPI "Spread work over the ranks of mpirun" ON)
+if(RIESZFLOW_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND AND NOT CMAKE_FIND_PACKAGE_NAME)
+    message(STATUS "MPI not found: every run has one process (apt-get install libopenmpi-dev openmpi-bin)")
+  endif()
+endif()
 # Optional: only the training of `rieszflow attention` needs it. Any LibTorch: -DCMAKE_PREFIX_PATH=/path/to/libtorch.
 if(NOT CMAKE_FIND_PACKAGE_NAME)  # not for those who use the installed libraries
   find_package(Torch QUIET)

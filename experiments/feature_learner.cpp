@@ -91,7 +91,7 @@ class Path {
     };
     const particle::Result result =
         particle::run(model, state_, dynamics, Schedule::at({state_.clock.time, until}), {}, stop);
-    acceptance_ = result.statistics.acceptance;
+    acceptance_ = result.statistics.acceptance();
     return result;
   }
 

@@ -236,14 +236,29 @@ class Run {
       : question_(question), setting_(setting), jobs_(jobs(question)) {}
 
   Outcome operator()() {
-    io::write_text(setting_.directory / "config.toml", setting_.resolved_config);
+    const Ranks& ranks = setting_.ranks;
     rows_.resize(jobs_.size());
     if (setting_.resume) restore();
+    ranks.wait_for_all();  // all have read before anybody writes
+    if (ranks.first()) {
+      io::write_text(setting_.directory / "config.toml", setting_.resolved_config);
+    } else {
+      std::filesystem::create_directories(checkpoint_folder());
+    }
     start_ = SteadyClock::now();
     const auto count = static_cast<std::int64_t>(jobs_.size());
 #pragma omp parallel for schedule(dynamic) num_threads(question_.threads) if (question_.threads > 1)
     for (std::int64_t index = 0; index < count; ++index) work(static_cast<std::size_t>(index));
     if (failure_) std::rethrow_exception(failure_);
+    const std::vector<std::string> all = ranks.collect(state().dump());
+    for (std::size_t rank = 1; rank < all.size(); ++rank) take(Json::parse(all[rank]));
+    std::int64_t missing = complete() ? 0 : 1;
+    ranks.share(missing);
+    if (!ranks.first()) return {missing == 0 ? RunStatus::Completed : RunStatus::Interrupted, "", ""};
+    if (all.size() > 1) {
+      save(true);
+      std::filesystem::remove_all(setting_.directory / "ranks");
+    }
     return finish();
   }
 
@@ -261,6 +276,7 @@ class Run {
   bool wants_to_stop() const { return setting_.interrupted && setting_.interrupted(); }
 
   void work(std::size_t index) {
+    if (index % setting_.ranks.count() != setting_.ranks.rank()) return;
     if (!rows_[index].empty() || wants_to_stop() || failure_) return;
     try {
       const Job& job = jobs_[index];
@@ -324,39 +340,63 @@ class Run {
     constexpr double seconds_between = 10.0;
     if (!now && std::chrono::duration<double>(SteadyClock::now() - saved_).count() < seconds_between) return;
     saved_ = SteadyClock::now();
+    io::save_checkpoint(checkpoint_folder(),
+                        {.integers = {{"jobs", static_cast<std::int64_t>(jobs_.size())}},
+                         .numbers = {},
+                         .arrays = {},
+                         .texts = {{"rows", state().dump()}, {"reliability", reliability_.dump()}}});
+  }
+
+  /// Rows of each job.
+  Json state() const {
     Json state = Json::array();
     for (const auto& rows : rows_) {
       Json list = Json::array();
       for (const Row& row : rows) list.push_back(json(row));
       state.push_back(list);
     }
-    io::save_checkpoint(setting_.directory,
-                        {.integers = {{"jobs", static_cast<std::int64_t>(jobs_.size())}},
-                         .numbers = {},
-                         .arrays = {},
-                         .texts = {{"rows", state.dump()}, {"reliability", reliability_.dump()}}});
+    return state;
+  }
+
+  /// Those of `state` that are not here.
+  void take(const Json& state) {
+    for (std::size_t index = 0; index < jobs_.size(); ++index) {
+      if (!rows_[index].empty() || state[index].empty()) continue;
+      for (const Json& row : state[index]) rows_[index].push_back(row_of(row));
+      ++restored_;
+    }
+  }
+
+  bool complete() const {
+    return std::none_of(rows_.begin(), rows_.end(), [](const auto& rows) { return rows.empty(); });
+  }
+
+  /// Each rank has its own; that of the first has all rows in the end.
+  std::filesystem::path checkpoint_folder() const {
+    const Ranks& ranks = setting_.ranks;
+    return ranks.first() ? setting_.directory
+                         : setting_.directory / "ranks" / fmt::format("{}", ranks.rank());
   }
 
   void restore() {
-    const auto checkpoint = io::load_checkpoint(setting_.directory);
+    restore(setting_.directory);
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(setting_.directory / "ranks", none))
+      restore(entry.path());
+  }
+  void restore(const std::filesystem::path& folder) {
+    const auto checkpoint = io::load_checkpoint(folder);
     if (!checkpoint || checkpoint->integers.at("jobs") != static_cast<std::int64_t>(jobs_.size())) return;
-    const Json state = Json::parse(checkpoint->texts.at("rows"));
-    reliability_ = Json::parse(checkpoint->texts.at("reliability"));
-    for (std::size_t index = 0; index < jobs_.size(); ++index) {
-      for (const Json& row : state[index]) rows_[index].push_back(row_of(row));
-      if (!rows_[index].empty()) ++restored_;
-    }
+    const Json reliability = Json::parse(checkpoint->texts.at("reliability"));
+    if (!reliability.empty()) reliability_ = reliability;
+    take(Json::parse(checkpoint->texts.at("rows")));
   }
 
   Outcome finish() {
     std::vector<Row> all;
-    bool complete = true;
-    for (const auto& rows : rows_) {
-      complete = complete && !rows.empty();
-      all.insert(all.end(), rows.begin(), rows.end());
-    }
+    for (const auto& rows : rows_) all.insert(all.end(), rows.begin(), rows.end());
     Outcome outcome;
-    if (!complete) {
+    if (!complete()) {
       outcome.status = RunStatus::Interrupted;
       outcome.message = fmt::format("{} of {} parts are done", done_ + restored_, jobs_.size());
       save(true);

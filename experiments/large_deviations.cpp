@@ -344,6 +344,7 @@ Json row_of(const Question& question, const rare_event::Statistic& statistic, st
       question.options.seed, std::array{static_cast<std::uint64_t>(count), std::bit_cast<std::uint64_t>(beta),
                                         std::bit_cast<std::uint64_t>(level)});
   options.interrupted = setting.interrupted;
+  options.ranks = setting.ranks;
   const rare_event::Event event = event_of(question.side, level);
   measured = question.method
                  ? rare_event::tail_probability(model, count, statistic, event, options, *question.method)
@@ -626,13 +627,19 @@ rare_event::Statistic statistic_of(const StatisticChoice& choice, const std::vec
 
 Outcome run(const Question& question, const Setting& setting) {
   Outcome outcome;
-  io::write_text(setting.directory / "config.toml", setting.resolved_config);
+  const bool writes = setting.ranks.first();
   const std::filesystem::path kept = setting.directory / "rows.json";
   Json rows = Json::array();
-  if (setting.resume && std::filesystem::exists(kept)) {
-    rows = Json::parse(io::read_text(kept), nullptr, false);
-    if (!rows.is_array()) throw io::FileError(kept.string() + ": is damaged; start anew with --force");
+  if (writes) {
+    io::write_text(setting.directory / "config.toml", setting.resolved_config);
+    if (setting.resume && std::filesystem::exists(kept)) {
+      rows = Json::parse(io::read_text(kept), nullptr, false);
+      if (!rows.is_array()) throw io::FileError(kept.string() + ": is damaged; start anew with --force");
+    }
   }
+  std::string known_rows = rows.dump();
+  setting.ranks.share(known_rows);
+  rows = Json::parse(known_rows);
   std::vector<Limit> limits;
   for (const double beta : question.inverse_temperatures) limits.push_back(limit_of(question, beta));
 
@@ -663,16 +670,17 @@ Outcome run(const Question& question, const Setting& setting) {
         rare_event::TailProbability measured;
         Json row =
             row_of(question, statistic, count, beta, level, limits[b].rates[l].first, measured, setting);
-        if (measured.status == RunStatus::Interrupted) {
+        if (setting.ranks.any(measured.status == RunStatus::Interrupted)) {
           outcome = {RunStatus::Interrupted, fmt::format("{} of {} rows are done", rows.size(), total), ""};
           break;
         }
         rows.push_back(std::move(row));
-        io::write_text(kept, rows.dump(1) + "\n");
+        if (writes) io::write_text(kept, rows.dump(1) + "\n");
       }
     }
   }
 
+  if (!writes) return outcome;
   add_exact_values(question, rows);
   Json fits = Json::array(), temperature_fits = Json::array();
   for (std::size_t b = 0; b < limits.size(); ++b) {

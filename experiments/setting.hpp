@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "core/ranks.hpp"
 #include "solvers/observer.hpp"
 
 /// How a command runs a study of any kind, and what comes back.
@@ -21,6 +22,7 @@ struct Setting {
   std::map<std::string, std::string> provenance{};  ///< version, commit, compiler, command_line
   bool resume = false;                              ///< what DIR/rows.json has is kept
   int threads = 1;                                  ///< rows side by side; never changes a result
+  Ranks ranks{};  ///< spread the rows, or their windows; never change a result. The first one writes the rest
   std::function<void(const Progress&)> progress{};
   std::function<bool()> interrupted{};  ///< asked between rows and within long ones
 

@@ -95,6 +95,64 @@ std::vector<std::vector<double>> moments(const ParticleEnsemble& ensemble) {
   return result;
 }
 
+/// What the ranks of a run need to begin a side together: the first one's.
+struct Start {
+  Stage stage = Stage::Finished;
+  Clock clock{};
+  double next_timestep = 0.0, energy_defect = 0.0;
+  std::vector<double> state{};
+
+  void share(const Ranks& ranks) {
+    if (ranks.alone()) return;
+    auto number = static_cast<std::int64_t>(stage);
+    std::vector<double> numbers{clock.time, next_timestep, energy_defect};
+    ranks.share(number);
+    ranks.share(clock.step);
+    ranks.share(numbers);
+    ranks.share(state);
+    stage = static_cast<Stage>(number);
+    clock.time = numbers[0], next_timestep = numbers[1], energy_defect = numbers[2];
+  }
+};
+
+MeanField mean_field(const Question& question, const Ranks& ranks) {
+  const DensitySide& side = *question.density;
+  return {question.model,
+          grid_on(question.model.domain, side.cells),
+          {.threads = question.threads, .weights = side.weights, .ranks = ranks}};
+}
+
+particle::Options particle_options(const Question& question, const Ranks& ranks) {
+  particle::Options options = question.particles->options;
+  options.ranks = ranks;
+  return options;
+}
+
+/// A rank that is not the first: takes its share of the work and keeps nothing.
+Outcome assist(const Question& question, const Ranks& ranks) {
+  const Schedule schedule = outputs_of(question).schedule;
+  RunStatus status = RunStatus::Completed;
+  const auto note = [&](RunStatus ended) { status = status == RunStatus::Completed ? ended : status; };
+  for (Start start; start.share(ranks), start.stage != Stage::Finished;) {
+    if (start.stage == Stage::Density) {
+      const MeanField field = mean_field(question, ranks);
+      pde::State state{.density = {.grid = field.grid(), .averages = start.state},
+                       .clock = start.clock,
+                       .next_timestep = start.next_timestep,
+                       .energy_defect = start.energy_defect};
+      note(pde::run(field, state, question.density->options, schedule, {}, {}).status);
+    } else {
+      particle::State state{.ensemble = {.replica_count = question.particles->replicas,
+                                         .particle_count = question.particles->count,
+                                         .dimension = dimension(question.model.domain),
+                                         .positions = start.state},
+                            .clock = start.clock};
+      note(particle::run(question.model, state, particle_options(question, ranks), schedule, {}, {}).status);
+    }
+  }
+  return {.status = status, .message = "", .summary = ""};
+}
+
 class Run {
  public:
   Run(const Question& question, const Setting& setting)
@@ -104,6 +162,7 @@ class Run {
     open();
     if (question_.density && stage_ == Stage::Density) run_density();
     if (question_.particles && stage_ == Stage::Particles && !interrupted_) run_particles();
+    Start{}.share(setting_.ranks);
     return finish();
   }
 
@@ -262,15 +321,19 @@ class Run {
 
   void run_density() {
     const auto begin = SteadyClock::now();
-    const DensitySide& side = *question_.density;
-    const MeanField field(question_.model, grid_on(question_.model.domain, side.cells),
-                          {.threads = question_.threads, .weights = side.weights});
+    const MeanField field = mean_field(question_, setting_.ranks);
     if (!restored_) density_.density = cell_averages(question_.initial, question_.model.domain, field.grid());
     const auto observe = [this](const Clock& clock, const pde::State& state) {
       observe_density(clock, state);
     };
-    const pde::Result result =
-        pde::run(field, density_, side.options, outputs_.schedule, observe, stop_rule("density"));
+    Start{.stage = Stage::Density,
+          .clock = density_.clock,
+          .next_timestep = density_.next_timestep,
+          .energy_defect = density_.energy_defect,
+          .state = density_.density.averages}
+        .share(setting_.ranks);
+    const pde::Result result = pde::run(field, density_, question_.density->options, outputs_.schedule,
+                                        observe, stop_rule("density"));
     timing_["density"] = {{"seconds", seconds_since(begin)},
                           {"accepted_steps", result.statistics.accepted},
                           {"rejected_for_error", result.statistics.rejected_error},
@@ -313,17 +376,19 @@ class Run {
           sample(question_.initial, question_.model.domain, side.replicas, side.count, question_.seed);
     }
     pair_sum_ = std::make_shared<PairSum>(question_.model, side.count, side.options.summation);
-    particle::Options options = side.options;
+    particle::Options options = particle_options(question_, setting_.ranks);
     options.pair_sum = pair_sum_;
     const auto observe = [this](const Clock& clock, const particle::State& state) {
       observe_particles(clock, state);
     };
-    const particle::Result result = particle::run(question_.model, particles_, options,
-                                                  outputs_.schedule, observe, stop_rule("particles"));
+    Start{.stage = Stage::Particles, .clock = particles_.clock, .state = particles_.ensemble.positions}.share(
+        setting_.ranks);
+    const particle::Result result = particle::run(question_.model, particles_, options, outputs_.schedule,
+                                                  observe, stop_rule("particles"));
     timing_["particles"] = {{"seconds", seconds_since(begin)},
                             {"force_evaluations", result.statistics.force_evaluations},
                             {"substeps", result.statistics.substeps},
-                            {"acceptance", result.statistics.acceptance},
+                            {"acceptance", result.statistics.acceptance()},
                             {"summation", pair_sum_->method_name()}};
     conclude(result, "particles", Stage::Finished);
   }
@@ -567,8 +632,8 @@ class Run {
   std::string message_;
   pde::State density_;
   particle::State particles_;
-  double energy_scale_ = 0.0;  ///< largest |H_N| + d / beta of a replica at the start
-  std::string divergence_;     ///< sentence, once the particles have left for infinity
+  double energy_scale_ = 0.0;                ///< largest |H_N| + d / beta of a replica at the start
+  std::string divergence_;                   ///< sentence, once the particles have left for infinity
   std::shared_ptr<const PairSum> pair_sum_;  ///< shared with the run
   std::vector<std::pair<double, Density>>
       density_snapshots_;  ///< (time, rho): what the particles are compared with
@@ -581,6 +646,8 @@ class Run {
 
 }  // namespace
 
-Outcome run(const Question& question, const Setting& setting) { return Run(question, setting)(); }
+Outcome run(const Question& question, const Setting& setting) {
+  return setting.ranks.first() ? Run(question, setting)() : assist(question, setting.ranks);
+}
 
 }  // namespace rieszflow::side_by_side

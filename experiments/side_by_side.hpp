@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ranks.hpp"
 #include "model/cell_kernel.hpp"
 #include "model/initial_law.hpp"
 #include "model/model.hpp"
@@ -58,6 +59,7 @@ struct Setting {
   std::map<std::string, std::string>
       provenance;  ///< version, commit, compiler, command_line: attributes of run.h5
   bool resume = false;
+  Ranks ranks{};  ///< do the run together: replicas, or pairs and slabs, are spread; the first one writes
   std::function<void(const Progress&)> progress;  ///< may be empty
   std::function<bool()> interrupted;              ///< asked after every step; may be empty
 };
@@ -68,7 +70,8 @@ struct Outcome {
   std::string summary;  ///< text of DIR/summary.json
 };
 
-/// Runs both sides, writes run.h5, summary.json, config.toml and the report into the folder.
+/// Runs both sides, writes run.h5, summary.json, config.toml and the report into the folder. The outcome of a
+/// rank that is not the first has no texts.
 Outcome run(const Question& question, const Setting& setting);
 
 }  // namespace rieszflow::side_by_side

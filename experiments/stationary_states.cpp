@@ -173,6 +173,7 @@ plot::Figure densities(const std::vector<Shown>& states, const io::RunReader& ru
 }  // namespace
 
 Outcome run(const Question& question, const Setting& setting) {
+  if (!setting.ranks.first()) return {};  // a path of states is followed by one rank
   io::write_text(setting.directory / "config.toml", setting.resolved_config);
   const MeanField field(question.model, grid_on(question.model.domain, question.cells),
                         {.threads = question.threads, .weights = question.weights});

@@ -56,20 +56,33 @@ std::vector<RatePoint> points_of(std::span<const Json> rows) {
 // ---- units ----
 
 /// Measures what is missing. Returns false when interrupted. `kept`: one object {"unit", "rows"} a unit, in
-/// any order.
+/// any order; those of a rank that is not the first are its own new ones.
 class Workshop {
  public:
   Workshop(const Study& study, const Setting& setting) : study_(study), setting_(setting) {
-    const std::filesystem::path path = setting.directory / "rows.json";
-    if (setting.resume && std::filesystem::exists(path)) {
-      kept_ = Json::parse(io::read_text(path), nullptr, false);
-      if (!kept_.is_array()) throw io::FileError(path.string() + ": is damaged; start anew with --force");
+    const Ranks& ranks = setting.ranks;
+    if (setting.resume && ranks.first()) {
+      if (std::filesystem::exists(path_of(0))) keep(path_of(0));
+      std::error_code none;
+      for (const auto& entry : std::filesystem::directory_iterator(setting.directory / "rows", none))
+        keep(entry.path());
+      save();
+      forget_others();
     }
+    std::string known = kept_.dump();
+    ranks.share(known);
+    if (!ranks.first()) kept_ = Json::parse(known);
     for (std::size_t unit = 0; unit < study.units.size(); ++unit) {
       if (find(study.units[unit].name) == nullptr) missing_.push_back(unit);
     }
     std::stable_sort(missing_.begin(), missing_.end(),
                      [&](std::size_t a, std::size_t b) { return study.units[a].cost > study.units[b].cost; });
+    std::size_t turn = 0;
+    std::erase_if(missing_, [&](std::size_t) { return turn++ % ranks.count() != ranks.rank(); });
+    if (!ranks.first()) {
+      kept_ = Json::array();
+      std::filesystem::create_directories(setting.directory / "rows");
+    }
   }
 
   bool work() {
@@ -81,7 +94,15 @@ class Workshop {
     take_units(threads);
     for (std::thread& member : team) member.join();
     if (fault_) std::rethrow_exception(fault_);
-    return !interrupted_;
+    const std::vector<std::string> all = setting_.ranks.collect(kept_.dump());
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+      for (Json& entry : Json::parse(all[rank])) kept_.push_back(std::move(entry));
+    }
+    if (all.size() > 1) {
+      save();
+      forget_others();
+    }
+    return !setting_.ranks.any(interrupted_);
   }
 
   /// In the order of the study.
@@ -103,6 +124,21 @@ class Workshop {
     }
     return nullptr;
   }
+
+  std::filesystem::path path_of(std::size_t rank) const {
+    return rank == 0 ? setting_.directory / "rows.json"
+                     : setting_.directory / "rows" / fmt::format("{}.json", rank);
+  }
+  void save() const { io::write_text(path_of(setting_.ranks.rank()), kept_.dump(1) + "\n"); }
+  void keep(const std::filesystem::path& path) {
+    const Json entries = Json::parse(io::read_text(path), nullptr, false);
+    if (!entries.is_array()) throw io::FileError(path.string() + ": is damaged; start anew with --force");
+    for (const Json& entry : entries) {
+      if (find(entry.at("unit")) == nullptr) kept_.push_back(entry);
+    }
+  }
+  /// What the other ranks kept is in rows.json now.
+  void forget_others() const { std::filesystem::remove_all(setting_.directory / "rows"); }
 
   bool wished() const { return setting_.interrupted && setting_.interrupted(); }
 
@@ -128,7 +164,7 @@ class Workshop {
           return;
         }
         kept_.push_back({{"unit", study_.units[index].name}, {"rows", std::move(rows)}});
-        io::write_text(setting_.directory / "rows.json", kept_.dump(1) + "\n");
+        save();
         report(study_.units[index].name);
       } catch (...) {
         const std::scoped_lock lock(mutex_);
@@ -440,10 +476,12 @@ Json fit(const Curve& curve, std::span<const Json> rows) {
 }
 
 Outcome run(const Study& study, const Setting& setting) {
-  io::write_text(setting.directory / "config.toml", setting.resolved_config);
+  if (setting.ranks.first()) io::write_text(setting.directory / "config.toml", setting.resolved_config);
   Workshop workshop(study, setting);
   Outcome outcome;
-  if (!workshop.work()) {
+  const bool complete = workshop.work();
+  if (!setting.ranks.first()) return {complete ? RunStatus::Completed : RunStatus::Interrupted, "", ""};
+  if (!complete) {
     outcome.status = RunStatus::Interrupted;
     outcome.message = fmt::format("{} of {} rows are done", workshop.units_done(), study.units.size());
   }

@@ -77,12 +77,14 @@ std::uint64_t seed_of(std::uint64_t seed, std::string_view name);
 /// the `fit` object of the summary. Rows whose error is below three standard errors say nothing about a rate:
 /// they are left out and counted. `warning` says why a fit is not to be trusted: too few rows, a plateau, a
 /// rate that is not reached yet, scatter beyond the standard errors; such a fit has not passed. `passed` is
-/// null where no exponent is expected. With corrections, and points enough, exponent and interval are those of
-/// the leading term, without tolerance; the pure power law is `power_law`.
+/// null where no exponent is expected. With corrections, and points enough, exponent and interval are those
+/// of the leading term, without tolerance; the pure power law is `power_law`.
 Json fit(const Curve& curve, std::span<const Json> rows);
 
 /// Runs all units that DIR/rows.json does not have yet, dear ones first, `threads` of them at a time;
-/// replaces rows.json as a whole after each. Then fits, summary.json, figures and report.html.
+/// replaces rows.json as a whole after each. Then fits, summary.json, figures and report.html. Ranks take the
+/// missing units in turn, dear ones first; until the end those of rank r > 0 are in DIR/rows/<r>.json, where
+/// a resumed study finds them too.
 Outcome run(const Study& study, const Setting& setting);
 
 }  // namespace rieszflow::sweep

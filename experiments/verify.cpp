@@ -168,7 +168,8 @@ const std::vector<Chapter>& catalogue() {
 
 Outcome run(const Question& question, const Setting& setting,
             const std::function<void(const Verdict&)>& told) {
-  io::write_text(setting.directory / "config.toml", setting.resolved_config);
+  const Ranks& ranks = setting.ranks;
+  if (ranks.first()) io::write_text(setting.directory / "config.toml", setting.resolved_config);
   std::filesystem::create_directories(setting.directory / "figures");
   const std::filesystem::path kept = setting.directory / "rows.json";
   Json earlier = Json::array();
@@ -176,17 +177,22 @@ Outcome run(const Question& question, const Setting& setting,
     earlier = Json::parse(io::read_text(kept), nullptr, false);
     if (!earlier.is_array()) throw io::FileError(kept.string() + ": is damaged; start anew with --force");
   }
+  std::string known_rows = earlier.dump();
+  ranks.share(known_rows);
+  earlier = Json::parse(known_rows);
   Outcome outcome;
   const std::vector<Selected> selected = selection(question);
   Json rows = Json::array();
+  std::size_t turn = 0;  // ranks take the claims in turn
   for (const Selected& now : selected) {
     const Claim& claim = *now.claim;
     const auto known = std::find_if(earlier.begin(), earlier.end(),
                                     [&](const Json& row) { return row.at("name") == claim.name; });
     if (known != earlier.end()) {
-      rows.push_back(*known);
+      if (ranks.first()) rows.push_back(*known);
       continue;
     }
+    if (turn++ % ranks.count() != ranks.rank()) continue;
     if (setting.interrupted && setting.interrupted()) {
       outcome.status = RunStatus::Interrupted;
       outcome.message = fmt::format("{} of {} claims are done", rows.size(), selected.size());
@@ -212,9 +218,25 @@ Outcome run(const Question& question, const Setting& setting,
                     {"seconds", seconds},
                     {"reference", claim.reference},
                     {"chapter", now.chapter->title}});
-    io::write_text(kept, rows.dump(1) + "\n");
+    if (ranks.first()) io::write_text(kept, rows.dump(1) + "\n");
     if (told) told(verdict);
   }
+  const std::vector<std::string> all = ranks.collect(rows.dump());
+  if (ranks.any(outcome.status == RunStatus::Interrupted)) outcome.status = RunStatus::Interrupted;
+  if (!ranks.first()) return outcome;
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    for (Json& row : Json::parse(all[rank])) rows.push_back(std::move(row));
+  }
+  if (all.size() > 1) {
+    const auto place = [&](const Json& row) {
+      return std::ranges::find(selected, row.at("name").get<std::string>(),
+                               [](const Selected& one) { return one.claim->name; });
+    };
+    std::sort(rows.begin(), rows.end(), [&](const Json& a, const Json& b) { return place(a) < place(b); });
+    io::write_text(kept, rows.dump(1) + "\n");
+  }
+  if (outcome.status == RunStatus::Interrupted)
+    outcome.message = fmt::format("{} of {} claims are done", rows.size(), selected.size());
   for (const Json& row : rows) ++(row.at("passed").get<bool>() ? outcome.passed : outcome.failed);
   Json summary{{"status", name(outcome.status)}, {"message", outcome.message}, {"quick", question.quick},
                {"passed", outcome.passed},       {"failed", outcome.failed},   {"verdicts", rows}};

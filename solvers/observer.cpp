@@ -58,4 +58,11 @@ Schedule Schedule::at(std::vector<double> times) {
   return schedule;
 }
 
+std::optional<RunStatus> agreed(const Ranks& ranks, const StopRule& stop, const Clock& clock) {
+  const std::optional<RunStatus> status = ranks.first() && stop ? stop(clock) : std::nullopt;
+  std::int64_t code = status ? static_cast<std::int64_t>(*status) : -1;
+  ranks.share(code);
+  return code < 0 ? std::nullopt : std::optional(static_cast<RunStatus>(code));
+}
+
 }  // namespace rieszflow

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -58,6 +59,94 @@ std::optional<std::string> undefined_potential(const Model& model, const Particl
       index % ensemble.particle_count, index / ensemble.particle_count);
 }
 
+/// The ranks of one run. Alone, or where they share the pairs of every replica, each has the whole ensemble;
+/// else its own replicas, which are gathered when somebody looks at them.
+class Team {
+ public:
+  enum class Agreement { Fault, Look, GoOn };
+
+  Team(ParticleEnsemble& whole, const Options& options)
+      : whole_(whole),
+        options_(options),
+        ranks_(options.ranks),
+        by_replica_(!ranks_.alone() && whole.replica_count >= ranks_.count()) {
+    if (by_replica_) {
+      const auto [begin, end] = ranks_.part(whole.replica_count);
+      const std::size_t size = whole.particle_count * whole.dimension;
+      first_replica_ = begin;
+      mine_ = {.replica_count = end - begin,
+               .particle_count = whole.particle_count,
+               .dimension = whole.dimension,
+               .positions = {whole.positions.begin() + static_cast<std::ptrdiff_t>(begin * size),
+                             whole.positions.begin() + static_cast<std::ptrdiff_t>(end * size)}};
+    } else if (!ranks_.alone()) {
+      options_.summation.ranks = ranks_;
+      options_.pair_sum = nullptr;  // a sum whose pairs are shared is for all ranks at once
+    }
+  }
+
+  ParticleEnsemble& own() { return by_replica_ ? mine_ : whole_; }
+  std::size_t first_replica() const { return first_replica_; }
+  const Options& options() const { return options_; }
+
+  /// What comes after a step. Alone, everybody looks at every state.
+  Agreement after_step(const StepOutcome& fault, bool at_output) {
+    if (ranks_.alone()) return fault ? Agreement::Fault : Agreement::Look;
+    constexpr std::chrono::milliseconds patience(50);
+    const auto now = std::chrono::steady_clock::now();
+    const bool look = at_output || (ranks_.first() && now - looked_ > patience);
+    const auto count = static_cast<std::int64_t>(whole_.replica_count);
+    faulty_replica_ = ranks_.least(fault ? static_cast<std::int64_t>(first_replica_ + fault->replica)
+                                         : count + (look ? 0 : 1));
+    if (faulty_replica_ < count) return Agreement::Fault;
+    if (faulty_replica_ > count) return Agreement::GoOn;
+    looked_ = now;
+    return Agreement::Look;
+  }
+
+  /// The whole ensemble, to everybody.
+  void gather() {
+    if (!by_replica_) return;
+    const std::size_t size = whole_.particle_count * whole_.dimension;
+    std::ranges::copy(mine_.positions,
+                      whole_.positions.begin() + static_cast<std::ptrdiff_t>(first_replica_ * size));
+    ranks_.gather(whole_.positions, size);
+  }
+
+  /// Of the fault in the first replica that has one.
+  std::string text_of(const StepOutcome& fault) const {
+    std::string text;
+    const auto replica = fault ? first_replica_ + fault->replica : 0;
+    const bool mine = fault && (!by_replica_ || static_cast<std::int64_t>(replica) == faulty_replica_);
+    if (mine) text = fmt::format("replica {}, particle {}: {}", replica, fault->particle, fault->what);
+    for (const std::string& other : ranks_.collect(text)) {
+      if (!other.empty()) return other;
+    }
+    return text;
+  }
+
+  /// The moves of all replicas.
+  void add_up(Statistics& statistics) const {
+    if (!by_replica_) return;
+    std::array sums{static_cast<double>(statistics.accepted), static_cast<double>(statistics.proposed),
+                    static_cast<double>(statistics.substeps)};
+    ranks_.add(sums);
+    statistics.accepted = static_cast<std::int64_t>(sums[0]);
+    statistics.proposed = static_cast<std::int64_t>(sums[1]);
+    statistics.substeps = static_cast<std::int64_t>(sums[2]);
+  }
+
+ private:
+  ParticleEnsemble& whole_;
+  Options options_;
+  const Ranks& ranks_;
+  bool by_replica_;
+  std::size_t first_replica_ = 0;
+  ParticleEnsemble mine_{};  ///< of a rank that has its own replicas
+  std::int64_t faulty_replica_ = 0;
+  std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
 
 std::string_view name(Scheme scheme) {
@@ -90,8 +179,10 @@ Result run(const Model& model, State& state, const Options& options, const Sched
   }
 
   const auto began = std::chrono::steady_clock::now();
+  Team team(ensemble, options);
   Result result;
   const auto finish = [&](RunStatus status, std::string message) {
+    team.add_up(result.statistics);
     result.status = status;
     result.message = std::move(message);
     result.last_good = state.clock;
@@ -103,7 +194,7 @@ Result run(const Model& model, State& state, const Options& options, const Sched
   if (observe && state.clock.time == times.front()) observe(state.clock, state);
   if (const auto message = hopeless_start(model, ensemble)) return finish(RunStatus::NotFinite, *message);
 
-  Stepper stepper(model, ensemble, options);
+  Stepper stepper(model, team.own(), team.options(), 0, team.first_replica());
   for (std::size_t j = 0; j + 1 < times.size(); ++j) {
     if (state.clock.time >= times[j + 1]) continue;
     const Interval interval(times[j], times[j + 1], options.timestep);
@@ -111,21 +202,26 @@ Result run(const Model& model, State& state, const Options& options, const Sched
     auto k =
         static_cast<std::int64_t>(std::llround((state.clock.time - interval.start) / interval.timestep()));
     for (; k < interval.steps; ++k) {
+      const bool at_output = k + 1 == interval.steps;
       const auto fault =
-          stepper.advance(ensemble, static_cast<std::uint64_t>(state.clock.step), result.statistics);
-      if (fault) {
-        return finish(RunStatus::NotFinite,
-                      fmt::format("step {} from time {:.6g}, replica {}, particle {}: {}", state.clock.step,
-                                  state.clock.time, fault->replica, fault->particle, fault->what));
+          stepper.advance(team.own(), static_cast<std::uint64_t>(state.clock.step), result.statistics);
+      const Team::Agreement next = team.after_step(fault, at_output);
+      if (next == Team::Agreement::Fault) {
+        if (!fault) stepper.undo(team.own());
+        team.gather();
+        return finish(RunStatus::NotFinite, fmt::format("step {} from time {:.6g}, {}", state.clock.step,
+                                                        state.clock.time, team.text_of(fault)));
       }
       state.clock = {state.clock.step + 1, interval.time(k + 1)};
-      if (k + 1 == interval.steps) {
+      if (next == Team::Agreement::GoOn) continue;
+      team.gather();
+      if (at_output) {
         if (const auto message = undefined_potential(model, ensemble))
           return finish(RunStatus::NotFinite, *message);
+        if (observe) observe(state.clock, state);
       }
-      if (observe && k + 1 == interval.steps) observe(state.clock, state);
-      if (stop && state.clock.time < times.back()) {
-        if (const auto status = stop(state.clock)) {
+      if (state.clock.time < times.back()) {
+        if (const auto status = agreed(options.ranks, stop, state.clock)) {
           return finish(*status, fmt::format("stopped at time {:.6g} before the end", state.clock.time));
         }
       }

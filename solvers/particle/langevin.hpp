@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ranks.hpp"
 #include "model/ensemble.hpp"
 #include "model/model.hpp"
 #include "solvers/observer.hpp"
@@ -52,6 +53,9 @@ struct Options {
   /// One that exists already, of the same model, number of particles and summation: whoever observes the run
   /// can share its mesh. Null: the run makes its own.
   std::shared_ptr<const PairSum> pair_sum{};
+  /// Each moves its part of the replicas; where there are fewer replicas than ranks, all move every replica
+  /// and share its pairs (PairSum::Options::ranks).
+  Ranks ranks{};
 };
 
 /// Everything a resumed run needs to continue bitwise.
@@ -62,10 +66,14 @@ struct State {
 
 /// Sums over this call of `run`, for reports.
 struct Statistics {
-  double acceptance = 1.0;    ///< MALA: mean acceptance; else 1
+  std::int64_t accepted = 0, proposed = 0;  ///< moves of MALA
   std::int64_t substeps = 0;  ///< particle steps taken near close pairs, beyond one per particle and step
   std::int64_t force_evaluations = 0;  ///< of all replicas at once
   double seconds = 0.0;
+  /// Mean acceptance of MALA; 1 for the others.
+  double acceptance() const {
+    return proposed > 0 ? static_cast<double>(accepted) / static_cast<double>(proposed) : 1.0;
+  }
 };
 
 struct Result : RunResult {
@@ -76,6 +84,10 @@ struct Result : RunResult {
 /// (clock at the first scheduled time) and on reaching each later scheduled time; `stop` is asked after every
 /// step, after `observe`: what was observed before an interruption is not observed again by the resumed run.
 /// An empty `observe` or `stop` is never called. Positions outside the closed domain are the caller's fault.
+///
+/// With several ranks all call this with the same state; the first one's `observe` and `stop` count, the
+/// others have none. `stop` is then asked after outputs and about every 50 ms: whenever the whole state has
+/// been gathered. The steps are the same as with one rank, bit for bit.
 Result run(const Model& model, State& state, const Options& options, const Schedule& schedule,
            const Observer<State>& observe, const StopRule& stop);
 

@@ -26,10 +26,12 @@ StepOutcome first_not_finite(const ParticleEnsemble& ensemble, const std::vector
 
 }  // namespace
 
-Stepper::Stepper(const Model& model, const ParticleEnsemble& ensemble, const Options& options, int coarsening)
+Stepper::Stepper(const Model& model, const ParticleEnsemble& ensemble, const Options& options, int coarsening,
+                 std::size_t first_replica)
     : model_(model),
       options_(options),
       coarsening_(coarsening),
+      first_replica_(first_replica),
       noise_(options.seed, NoisePurpose::LangevinIncrement) {
   const PairSum::Options& summation = options.summation;
   if (options.scheme == Scheme::Mala) {
@@ -69,12 +71,12 @@ StepOutcome Stepper::advance(ParticleEnsemble& ensemble, std::uint64_t step, Sta
 void Stepper::draw(std::uint64_t replica, std::uint64_t step, std::size_t begin, std::size_t count,
                    std::span<double> out) const {
   const std::size_t d = dimension(model_.domain);
-  noise_.gaussian_block(replica, step << coarsening_, begin, count, d, out);
+  noise_.gaussian_block(first_replica_ + replica, step << coarsening_, begin, count, d, out);
   if (coarsening_ == 0) return;
   std::vector<double> more(out.size());
   const std::uint64_t parts = std::uint64_t{1} << coarsening_;
   for (std::uint64_t part = 1; part < parts; ++part) {
-    noise_.gaussian_block(replica, (step << coarsening_) + part, begin, count, d, more);
+    noise_.gaussian_block(first_replica_ + replica, (step << coarsening_) + part, begin, count, d, more);
     for (std::size_t k = 0; k < out.size(); ++k) out[k] += more[k];
   }
   const double scale = 1.0 / std::sqrt(static_cast<double>(parts));
@@ -86,7 +88,7 @@ void Stepper::evaluate_forces(const ParticleEnsemble& ensemble, std::uint64_t st
   const std::size_t d = ensemble.dimension, n = ensemble.particle_count;
   std::ranges::fill(forces_, 0.0);
   if (batch_sum_) {
-    batch_sum_->add_forces(ensemble.positions, ensemble.replica_count, step, forces_);
+    batch_sum_->add_forces(ensemble.positions, ensemble.replica_count, step, forces_, first_replica_);
   } else {
     pair_sum_->add_forces(ensemble.positions, ensemble.replica_count, forces_);
   }
@@ -99,7 +101,8 @@ void Stepper::evaluate_forces(const ParticleEnsemble& ensemble, std::uint64_t st
   }
   for (const auto& term : model_.functionals) {
     for (std::size_t r = 0; r < ensemble.replica_count; ++r) {
-      term->add_forces(ensemble.replica(r), n, r, step, std::span(forces_).subspan(r * n * d, n * d));
+      term->add_forces(ensemble.replica(r), n, first_replica_ + r, step,
+                       std::span(forces_).subspan(r * n * d, n * d));
     }
   }
 }
@@ -132,7 +135,7 @@ StepOutcome Stepper::euler_step(ParticleEnsemble& ensemble, std::uint64_t step, 
       std::ranges::fill(xi, 0.0);
     }
     if (local) {
-      substeps += close_pairs_->advance(r, step, x, f, xi, y);
+      substeps += close_pairs_->advance(first_replica_ + r, step, x, f, xi, y);
       continue;
     }
     for (std::size_t k = 0; k < length; ++k) y[k] = x[k] + timestep_ * f[k] + noise * xi[k];
@@ -164,16 +167,15 @@ StepOutcome Stepper::metropolis_step(ParticleEnsemble& ensemble, std::uint64_t s
     const std::size_t size = ensemble.particle_count * ensemble.dimension;
     std::int64_t accepted_here = 0;
     faults[r] = samplers_[static_cast<std::size_t>(threads() > 1 ? omp_get_thread_num() : 0)].sweep(
-        r, step, std::span(next_).subspan(r * size, size), accepted_here);
+        first_replica_ + r, step, std::span(next_).subspan(r * size, size), accepted_here);
     accepted_now += accepted_here;
   }
   statistics.force_evaluations += 2;
   for (const auto& fault : faults) {
     if (fault) return fault;
   }
-  accepted_ += accepted_now;
-  proposed_ += count * samplers_.front().moves();
-  if (proposed_ > 0) statistics.acceptance = static_cast<double>(accepted_) / static_cast<double>(proposed_);
+  statistics.accepted += accepted_now;
+  statistics.proposed += count * samplers_.front().moves();
   ensemble.positions.swap(next_);
   return {};
 }

@@ -21,19 +21,22 @@ namespace rieszflow::particle {
 class Stepper {
  public:
   /// `coarsening` m: the noise of a step is that of 2^m steps of an uncoarsened stepper of h / 2^m, so that
-  /// both follow one Brownian path (but for the bridges of close pairs). `model` and `options` must outlive
-  /// this.
-  Stepper(const Model& model, const ParticleEnsemble& ensemble, const Options& options, int coarsening = 0);
+  /// both follow one Brownian path (but for the bridges of close pairs). `first_replica`: number of the
+  /// ensemble's first, by which its noise is keyed. `model` and `options` must outlive this.
+  Stepper(const Model& model, const ParticleEnsemble& ensemble, const Options& options, int coarsening = 0,
+          std::size_t first_replica = 0);
 
   void set_timestep(double timestep);
   StepOutcome advance(ParticleEnsemble& ensemble, std::uint64_t step, Statistics& statistics);
+  /// Takes the last advance back.
+  void undo(ParticleEnsemble& ensemble) { ensemble.positions.swap(next_); }
 
  private:
   const Model& model_;
   const Options& options_;
   int coarsening_;
+  std::uint64_t first_replica_;
   double timestep_ = 0.0;
-  std::int64_t accepted_ = 0, proposed_ = 0;  ///< Metropolis moves so far
   NoiseStream noise_;
   std::shared_ptr<const PairSum> pair_sum_;
   std::optional<RandomBatchSum> batch_sum_;

@@ -116,7 +116,7 @@ TimestepChoice by_acceptance(const Model& model, ParticleEnsemble pilot, const O
     stepper.set_timestep(std::exp(log_step));
     Statistics statistics;
     const bool failed = stepper.advance(pilot, static_cast<std::uint64_t>(sweep), statistics).has_value();
-    const double acceptance = failed ? 0.0 : statistics.acceptance;
+    const double acceptance = failed ? 0.0 : statistics.acceptance();
     // Gains of Robbins and Monro, Ann. Math. Statist. 22 (1951) 400.
     log_step += 4.0 * (acceptance - mala_acceptance) / std::sqrt(1.0 + 0.1 * static_cast<double>(sweep));
     log_step = std::min(log_step, std::log(largest));

@@ -280,14 +280,14 @@ Result run(const MeanField& field, State& state, const Options& options, const S
                   100.0 * heaviest, state.clock.time));
         }
       }
-      if (stop && state.clock.time < target) {
-        if (const auto status = stop(state.clock))
+      if (state.clock.time < target) {
+        if (const auto status = agreed(field.ranks(), stop, state.clock))
           return finish(*status, fmt::format("stopped at time {:.6g}", state.clock.time));
       }
     }
     if (observe) observe(state.clock, state);
-    if (stop && state.clock.step > 0) {
-      if (const auto status = stop(state.clock))
+    if (state.clock.step > 0) {
+      if (const auto status = agreed(field.ranks(), stop, state.clock))
         return finish(*status, fmt::format("stopped at time {:.6g}", state.clock.time));
     }
   }

@@ -98,7 +98,8 @@ struct Result : RunResult {
 /// Moves `state` from its clock to the end of the schedule. Each accepted step keeps the mass to round-off,
 /// rho >= 0 without clamping, and F(new) <= F(old) up to round-off. `observe` is called exactly at each
 /// scheduled time after the clock (and at the clock itself when no step has been made yet), `stop` after
-/// every step.
+/// every step. With several ranks (those of the field) all call this with the same state; the first one's
+/// `observe` and `stop` count, the others have none.
 ///
 /// Ends with NotFinite or LostPositivity when no step above 1e-12 of the run gives a finite, positive state,
 /// with NotConverged when none decreases F, meets the tolerance or is solved, with Concentrated when an

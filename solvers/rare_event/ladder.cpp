@@ -81,12 +81,12 @@ LadderSamples sample(std::span<const Rung> rungs,
   LadderSamples result;
   result.samples.assign(options.replicates, std::vector<BiasedSamples>(rungs.size()));
   const std::size_t tasks = options.replicates * rungs.size();
-  std::vector<double> acceptance(tasks, 0.0);
-  std::vector<std::int64_t> moves(tasks, 0);
-  std::vector<char> finite(tasks, 1);
+  constexpr std::size_t width = 3;
+  std::vector<double> told(tasks * width, 0.0);  ///< (task) acceptance, moves, finite
   std::atomic<bool> stop = false;
+  const auto [first_task, end_task] = options.ranks.part(tasks);
 #pragma omp parallel for schedule(dynamic) num_threads(options.threads)
-  for (std::size_t task = 0; task < tasks; ++task) {
+  for (std::size_t task = first_task; task < end_task; ++task) {
     if (stop) continue;
     const std::size_t replicate = task / rungs.size(), k = task % rungs.size();
     const std::uint64_t number = options.first_replicate + replicate + 1;
@@ -108,16 +108,32 @@ LadderSamples sample(std::span<const Rung> rungs,
       out.values.push_back(observed(chain));
       if (s % interrupt_every == 0 && options.interrupted && options.interrupted()) stop = true;
     }
-    acceptance[task] = chain.acceptance();
-    moves[task] = chain.moves();
-    finite[task] = chain.finite();
+    told[task * width] = chain.acceptance();
+    told[task * width + 1] = static_cast<double>(chain.moves());
+    told[task * width + 2] = chain.finite() ? 1.0 : 0.0;
   }
-  result.interrupted = stop;
+  result.interrupted = options.ranks.any(stop);
+  if (result.interrupted) return result;
+  options.ranks.gather(told, width);
+  if (!options.ranks.alone()) {
+    const auto size = static_cast<std::size_t>(options.sweeps);
+    std::vector<double> values(tasks * size);
+    for (std::size_t task = first_task; task < end_task; ++task)
+      std::ranges::copy(result.samples[task / rungs.size()][task % rungs.size()].values,
+                        values.begin() + static_cast<std::ptrdiff_t>(task * size));
+    options.ranks.gather(values, size);
+    for (std::size_t task = 0; task < tasks; ++task) {
+      const auto begin = values.begin() + static_cast<std::ptrdiff_t>(task * size);
+      BiasedSamples& out = result.samples[task / rungs.size()][task % rungs.size()];
+      out.bias = rungs[task % rungs.size()].reduced;
+      out.values.assign(begin, begin + static_cast<std::ptrdiff_t>(size));
+    }
+  }
   result.acceptances.assign(rungs.size(), 0.0);
   for (std::size_t task = 0; task < tasks; ++task) {
-    result.acceptances[task % rungs.size()] += acceptance[task] / static_cast<double>(options.replicates);
-    result.moves += moves[task];
-    result.finite = result.finite && finite[task] != 0;
+    result.acceptances[task % rungs.size()] += told[task * width] / static_cast<double>(options.replicates);
+    result.moves += static_cast<std::int64_t>(told[task * width + 1]);
+    result.finite = result.finite && told[task * width + 2] != 0.0;
   }
   return result;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/ranks.hpp"
 #include "solvers/observer.hpp"
 #include "solvers/rare_event/gibbs_chain.hpp"
 #include "solvers/rare_event/reweighting.hpp"
@@ -46,12 +47,13 @@ struct LadderOptions {
   std::size_t replicates = 8;
   std::int64_t sweeps = 10000;
   int threads = 1;
+  Ranks ranks{};  ///< take parts of the chains; each gets all samples
   std::function<bool()> interrupted{};
 };
 
 /// `replicates` independent chains on every rung, each recorded after every sweep once it has forgotten its
 /// start (a tenth of its sweeps, at least 200). `chain_of` makes the chain of a stream; streams are numbered
-/// (replicate, rung). Bitwise the same for every number of threads.
+/// (replicate, rung). Bitwise the same for every number of threads and ranks.
 LadderSamples sample(std::span<const Rung> rungs,
                      const std::function<GibbsChain(std::uint64_t stream)>& chain_of, Observed observed,
                      const LadderOptions& options);

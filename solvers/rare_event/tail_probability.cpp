@@ -223,6 +223,7 @@ TailProbability measured(TailProbability result, const Model& model, std::size_t
                                     .replicates = wanted - done,
                                     .sweeps = options.sweeps,
                                     .threads = options.threads,
+                                    .ranks = options.ranks,
                                     .interrupted = options.interrupted});
     result.moves += samples.moves;
     if (samples.interrupted) return failed(std::move(result), RunStatus::Interrupted, "interrupted");

@@ -38,6 +38,7 @@ struct Options {
   int mutation_sweeps = 2;             ///< of Splitting, for each new walker
   std::uint64_t seed = 0;
   int threads = 1;
+  Ranks ranks{};  ///< share the windows; the other methods do the whole on each
   std::function<bool()> interrupted{};  ///< asked between pieces of work; may be empty
 };
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -14,10 +15,13 @@
 #include "config/document.hpp"
 #include "core/build_info.hpp"
 #include "core/expects.hpp"
+#include "core/ranks.hpp"
 #include "io/files.hpp"
 
 namespace rieszflow::cli {
 namespace {
+
+std::optional<MpiSession> session;
 
 // Says what is wrong, to people and scripts, and gives the exit code back.
 int failed(bool wants_json, int code, const std::string& message,
@@ -29,21 +33,25 @@ int failed(bool wants_json, int code, const std::string& message,
         {{"file", problem.source}, {"line", problem.line}, {"key", problem.key}, {"what", problem.what}});
   }
   console.event({{"event", "error"}, {"exit_code", code}, {"message", message}, {"problems", list}});
+  // The user's fault is seen by every rank, the machine's by one.
+  if (code == user_fault && !Ranks::all().first()) return code;
   console.complain(problems.empty() ? "rieszflow: " + message : message);
   return code;
 }
 
 }  // namespace
 
-int answer(int argc, char** argv, const std::function<int()>& action) {
-  const bool wants_json =
-      std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+namespace {
+
+int code_of(bool wants_json, const std::function<int()>& action) {
   try {
     return action();
   } catch (const config::ConfigError& error) {
     return failed(wants_json, user_fault, error.what(), error.problems());
   } catch (const UsageError& error) {
     return failed(wants_json, user_fault, error.what());
+  } catch (const RefusedByFirstRank&) {
+    return user_fault;
   } catch (const io::FileError& error) {
     return failed(wants_json, machine_fault, error.what());
   } catch (const ResourceError& error) {
@@ -58,5 +66,21 @@ int answer(int argc, char** argv, const std::function<int()>& action) {
     return failed(wants_json, machine_fault, error.what());
   }
 }
+
+}  // namespace
+
+int answer(int argc, char** argv, const std::function<int()>& action) {
+  const bool wants_json =
+      std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  const int code = code_of(wants_json, action);
+  const Ranks ranks = Ranks::all();
+  if (code == machine_fault || code == program_fault) ranks.abandon(code);  // the others wait for this one
+  std::int64_t first = code;
+  ranks.share(first);
+  session.reset();
+  return static_cast<int>(first);
+}
+
+void join_ranks() { session.emplace(); }
 
 }  // namespace rieszflow::cli

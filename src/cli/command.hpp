@@ -9,6 +9,7 @@ namespace rieszflow::cli {
 struct Command {
   CLI::App* options = nullptr;
   std::function<int()> action;
+  bool spreads = false;  ///< over the ranks of mpirun
 };
 
 // Each declares its options below `program`; defined in the file of its name.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/ranks.hpp"
 #include "experiments/plan.hpp"
 
 namespace rieszflow::cli {
@@ -21,8 +22,8 @@ constexpr double terminal_interval = 0.2, first_line_after = 2.0, line_interval 
 }  // namespace
 
 Console::Console(bool json, bool quiet)
-    : json_(json),
-      quiet_(quiet),
+    : json_(json && Ranks::all().first()),
+      quiet_(quiet || !Ranks::all().first()),
       terminal_(isatty(STDERR_FILENO) == 1),
       last_(steady_clock::now()),
       start_(last_) {}

@@ -6,8 +6,9 @@
 
 namespace rieszflow::cli {
 
-/// Where text goes. Problems: stderr. Results: stdout, or stderr beside JSON lines, which own stdout.
-/// Progress: one line that is rewritten on a terminal, else a line now and then, on stderr.
+/// Where text goes; of several ranks only the first one talks, but for complaints. Problems: stderr. Results:
+/// stdout, or stderr beside JSON lines, which own stdout. Progress: one line that is rewritten on a terminal,
+/// else a line now and then, on stderr.
 class Console {
  public:
   Console(bool json, bool quiet);

@@ -8,6 +8,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/result_folder.hpp"
 #include "core/build_info.hpp"
+#include "core/ranks.hpp"
 
 namespace rieszflow::cli {
 namespace {
@@ -44,6 +45,7 @@ int conclude(Console& console, const std::string& command, const std::filesystem
              int code_when_completed) {
   using Json = nlohmann::ordered_json;
   const int code = status == RunStatus::Completed ? code_when_completed : exit_code(status);
+  if (!Ranks::all().first()) return code;
   Json result{
       {"event", "result"}, {"status", name(status)}, {"exit_code", code}, {"directory", folder.string()}};
   if (!message.empty()) result["message"] = message;

@@ -20,6 +20,9 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What the other ranks know when the first one has refused: it says why.
+struct RefusedByFirstRank {};
+
 /// The machine cannot do it: one sentence. Exit code 4.
 class ResourceError : public std::runtime_error {
  public:

@@ -14,7 +14,7 @@ namespace {
 std::atomic<bool> signalled{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-struct sigaction old_interrupt, old_terminate;
+struct sigaction old_interrupt, old_terminate, old_user;
 
 void on_signal(int) {
   if (signalled.exchange(true)) {
@@ -37,11 +37,13 @@ Interruption::Interruption(std::optional<double> max_wall_seconds) : max_wall_se
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &old_interrupt);
   sigaction(SIGTERM, &action, &old_terminate);
+  sigaction(SIGUSR1, &action, &old_user);
 }
 
 Interruption::~Interruption() {
   sigaction(SIGINT, &old_interrupt, nullptr);
   sigaction(SIGTERM, &old_terminate, nullptr);
+  sigaction(SIGUSR1, &old_user, nullptr);
 }
 
 bool Interruption::out_of_time() const {

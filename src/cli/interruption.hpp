@@ -4,8 +4,8 @@
 
 namespace rieszflow::cli {
 
-/// Turns SIGINT and SIGTERM into a wish to stop, for as long as it lives; a second signal ends the program at
-/// once. One object at a time.
+/// Turns SIGINT, SIGTERM and SIGUSR1 (which mpirun passes on without a time limit) into a wish to stop, for
+/// as long as it lives; a second signal ends the program at once. One object at a time.
 class Interruption {
  public:
   explicit Interruption(std::optional<double> max_wall_seconds);

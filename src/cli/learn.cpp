@@ -46,12 +46,13 @@ int learn(const ExperimentOptions& options) {
                                .resolved_config = assembly.resolved,
                                .provenance = provenance(),
                                .resume = resumes,
+                               .ranks = Ranks::all(),
                                .progress =
                                    [&](const side_by_side::Progress& now) {
                                      console.progress(now.part, now.time, now.end, now.seconds_left);
                                    },
                                .interrupted = [&] { return interruption.wished(); }});
-  if (outcome.status == RunStatus::Completed) {
+  if (outcome.status == RunStatus::Completed && !outcome.summary.empty()) {
     for (const Json& sentence : Json::parse(outcome.summary).at("findings"))
       console.say(sentence.get<std::string>());
   }
@@ -74,7 +75,7 @@ Command learn_command(CLI::App& program) {
       "  rieszflow learn experiments/kernel_learning/uci.toml --set 'data.files=[\"a.csv\", \"b.csv\"]'\n"
       "Predictions of the first run are in predictions.csv, its learned features in features.csv and "
       "run.h5.");
-  return {command, [options] { return learn(*options); }};
+  return {command, [options] { return learn(*options); }, true};
 }
 
 }  // namespace rieszflow::cli

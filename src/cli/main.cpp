@@ -40,7 +40,9 @@ int front_door(int argc, char** argv) {
     return program.exit(error) == 0 ? done : user_fault;
   }
   for (const Command& command : commands) {
-    if (command.options->parsed()) return command.action();
+    if (!command.options->parsed()) continue;
+    if (command.spreads) join_ranks();
+    return command.action();
   }
   fmt::print(stderr, "{}", program.help());
   return user_fault;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "cli/exit_code.hpp"
+#include "core/ranks.hpp"
 #include "io/files.hpp"
 
 namespace rieszflow::cli {
@@ -24,8 +25,8 @@ struct Subfolder {
   std::string name;
   std::vector<std::string> endings;
 };
-const std::vector<Subfolder> result_subfolders = {{"figures", {".svg", ".png"}},
-                                                  {"vtk", {".vti", ".vtp", ".pvd"}}};
+const std::vector<Subfolder> result_subfolders = {
+    {"rows", {".json"}}, {"figures", {".svg", ".png"}}, {"vtk", {".vti", ".vtp", ".pvd"}}};
 
 // The first line in which two configs differ, for a message.
 std::string first_difference(const std::string& earlier, const std::string& now) {
@@ -78,8 +79,10 @@ std::vector<fs::path> results_in(const fs::path& folder) {
   return results;
 }
 
-bool prepare_folder(const fs::path& folder, const ExperimentOptions& options,
-                    const std::string& resolved_config) {
+namespace {
+
+/// Of one process: whether the folder's results are to be continued.
+bool prepare(const fs::path& folder, const ExperimentOptions& options, const std::string& resolved_config) {
   std::error_code error;
   if (fs::exists(folder, error) && !fs::is_directory(folder, error)) {
     throw UsageError(fmt::format("{} is a file: --out must be a folder", folder.string()));
@@ -118,6 +121,26 @@ bool prepare_folder(const fs::path& folder, const ExperimentOptions& options,
     }
   }
   return resumes;
+}
+
+}  // namespace
+
+bool prepare_folder(const fs::path& folder, const ExperimentOptions& options,
+                    const std::string& resolved_config) {
+  enum : std::int64_t { fresh, resumes, refused };
+  const Ranks ranks = Ranks::all();
+  std::int64_t answer = refused;
+  if (ranks.first()) {
+    try {
+      answer = prepare(folder, options, resolved_config) ? resumes : fresh;
+    } catch (const UsageError&) {
+      ranks.share(answer);
+      throw;
+    }
+  }
+  ranks.share(answer);
+  if (answer == refused) throw RefusedByFirstRank();
+  return answer == resumes;
 }
 
 }  // namespace rieszflow::cli

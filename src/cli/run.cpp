@@ -62,6 +62,7 @@ int run(const ExperimentOptions& options) {
                                    .resolved_config = assembly.resolved,
                                    .provenance = provenance(),
                                    .resume = resumes,
+                                   .ranks = Ranks::all(),
                                    .progress =
                                        [&](const side_by_side::Progress& now) {
                                          console.progress(now.part, now.time, now.end, now.seconds_left);
@@ -86,7 +87,7 @@ Command run_command(CLI::App& program) {
       "Exit codes: 0 done, 2 the input, 3 the mathematics (blow-up, no convergence), 4 the machine (disk, "
       "memory),\n"
       "130 interrupted: the step is finished, a checkpoint written, and --resume continues.");
-  return {command, [options] { return run(*options); }};
+  return {command, [options] { return run(*options); }, true};
 }
 
 }  // namespace rieszflow::cli

@@ -42,6 +42,7 @@ int study(const ExperimentOptions& options) {
                                                                     .resolved_config = assembly.resolved,
                                                                     .provenance = provenance(),
                                                                     .resume = resumes,
+                                                                    .ranks = Ranks::all(),
                                                                     .progress = progress,
                                                                     .interrupted = interrupted});
               return std::tuple(outcome.status, outcome.message, outcome.summary);
@@ -52,6 +53,7 @@ int study(const ExperimentOptions& options) {
                                                             .provenance = provenance(),
                                                             .resume = resumes,
                                                             .threads = options.threads,
+                                                            .ranks = Ranks::all(),
                                                             .progress = progress,
                                                             .interrupted = interrupted});
               return std::tuple(outcome.status, outcome.message, outcome.summary);
@@ -60,6 +62,7 @@ int study(const ExperimentOptions& options) {
               const auto outcome = stationary_states::run(question, {.directory = folder,
                                                                      .resolved_config = assembly.resolved,
                                                                      .provenance = provenance(),
+                                                                     .ranks = Ranks::all(),
                                                                      .progress = progress});
               return std::tuple(outcome.status, outcome.message, outcome.summary);
             }},
@@ -82,7 +85,7 @@ Command study_command(CLI::App& program) {
       "  rieszflow study experiments/stationary/desai_zwanzig.toml\n"
       "  rieszflow study experiments/convergence/gaussian_mmd.toml --dry-run\n"
       "Rows are independent: --resume measures the missing ones, --threads many at a time.");
-  return {command, [options] { return study(*options); }};
+  return {command, [options] { return study(*options); }, true};
 }
 
 }  // namespace rieszflow::cli

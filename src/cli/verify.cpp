@@ -53,6 +53,7 @@ int verify(const VerifyOptions& options) {
        .resolved_config = assembly.resolved,
        .provenance = provenance(),
        .resume = resumes,
+       .ranks = Ranks::all(),
        .progress =
            [&](const study::Progress& now) {
              console.progress(now.text, static_cast<double>(now.row), static_cast<double>(now.rows),
@@ -92,7 +93,7 @@ Command verify_command(CLI::App& program) {
       "Exit codes: 0 every claim passed, 1 some claim failed, 2 the input, 4 the machine, 130 interrupted "
       "(--resume "
       "goes on).");
-  return {command, [options] { return verify(*options); }};
+  return {command, [options] { return verify(*options); }, true};
 }
 
 }  // namespace rieszflow::cli

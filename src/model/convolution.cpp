@@ -263,8 +263,10 @@ struct EvenConvolution::Implementation {
   std::size_t row_stride = 0;  ///< complex numbers per row of `rows`, a multiple of `lanes`
   double scale = 1.0;
   int threads = 1;
+  Ranks ranks;
   std::vector<double> spectrum;  ///< (half_0, half_1, row_stride), scaled by 1 / product of lengths
   mutable AlignedArray<Complex> rows;
+  mutable std::vector<Complex> sent, received;                ///< between ranks
   mutable std::vector<AlignedArray<double>> row_buffers;      ///< (thread)
   mutable std::vector<AlignedArray<Complex>> column_buffers;  ///< (thread)
   mutable std::vector<AlignedArray<Complex>> plane_buffers;   ///< (thread), d = 3
@@ -276,6 +278,7 @@ struct EvenConvolution::Implementation {
   void transform_kernel(std::span<const double> weights, std::span<const std::size_t> offsets);
   void convolve_columns(std::size_t block, Complex* column, Complex* plane) const;
   void convolve_lines(std::size_t block, Complex* lines) const;
+  void exchange_slabs(bool rows_to_columns) const;
   std::size_t line_stride() const { return length[1] + lanes; }  ///< no power of two
 };
 
@@ -324,7 +327,7 @@ void EvenConvolution::Implementation::transform_kernel(std::span<const double> w
 }
 
 EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<const double> weights,
-                                 Kind kind, int threads)
+                                 Kind kind, int threads, const Ranks& ranks)
     : implementation_(std::make_unique<Implementation>()) {
   Implementation& self = *implementation_;
   expects(!counts.empty() && counts.size() <= 3, "convolution in one, two or three dimensions");
@@ -347,6 +350,7 @@ EvenConvolution::EvenConvolution(std::span<const std::size_t> counts, std::span<
     return;
   }
   self.row_count = self.count[0] * self.count[1];
+  if (counts.size() > 1) self.ranks = ranks;
   self.row_stride = (self.half[2] + lanes - 1) / lanes * lanes;
   self.threads = self.row_count * self.count[2] >= (std::size_t{1} << 18) ? std::max(1, threads) : 1;
   self.line_by_line = self.dimension == 2 && self.length[1] >= 256;
@@ -478,6 +482,45 @@ void EvenConvolution::Implementation::convolve_columns(std::size_t block, Comple
   }
 }
 
+/// `rows`: from each rank having its rows to each having its blocks of columns, or back.
+void EvenConvolution::Implementation::exchange_slabs(bool rows_to_columns) const {
+  const auto rows_of = [&](std::size_t rank) { return ranks.part(row_count, rank); };
+  const auto columns_of = [&](std::size_t rank) {
+    const auto [begin, end] = ranks.part(row_stride / lanes, rank);
+    return std::pair(begin * lanes, end * lanes);
+  };
+  // The piece of `rows` that rank `from` has and rank `to` wants.
+  const auto for_piece = [&](std::size_t from, std::size_t to, const auto& visit) {
+    const auto [first_row, end_row] = rows_of(rows_to_columns ? from : to);
+    const auto [first_column, end_column] = columns_of(rows_to_columns ? to : from);
+    for (std::size_t row = first_row; row < end_row; ++row)
+      visit(rows.get() + row * row_stride + first_column, end_column - first_column);
+  };
+  std::vector<std::size_t> sent_counts, received_counts;
+  sent.clear();
+  std::size_t arriving = 0;
+  for (std::size_t rank = 0; rank < ranks.count(); ++rank) {
+    const std::size_t before = sent.size();
+    for_piece(ranks.rank(), rank, [&](const Complex* values, std::size_t size) {
+      sent.insert(sent.end(), values, values + size);
+    });
+    sent_counts.push_back(sent.size() - before);
+    const auto [first_row, end_row] = rows_of(rows_to_columns ? rank : ranks.rank());
+    const auto [first_column, end_column] = columns_of(rows_to_columns ? ranks.rank() : rank);
+    received_counts.push_back((end_row - first_row) * (end_column - first_column));
+    arriving += received_counts.back();
+  }
+  received.resize(arriving);
+  ranks.transpose(sent, sent_counts, received, received_counts);
+  const Complex* next = received.data();
+  for (std::size_t rank = 0; rank < ranks.count(); ++rank) {
+    for_piece(rank, ranks.rank(), [&](Complex* values, std::size_t size) {
+      std::copy_n(next, size, values);
+      next += size;
+    });
+  }
+}
+
 void EvenConvolution::operator()(std::span<const double> in, std::span<double> out) const {
   const Implementation& self = *implementation_;
   if (self.long_line) {
@@ -487,6 +530,8 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
   }
   const std::size_t n = self.count[2], rows = self.row_count, stride = self.row_stride;
   expects(in.size() == rows * n && out.size() == rows * n, "one value per cell");
+  const auto [first_row, end_row] = self.ranks.part(rows);
+  const auto [first_block, end_block] = self.ranks.part(stride / lanes);
 
 #pragma omp parallel num_threads(self.threads) if (self.threads > 1)
   {
@@ -497,7 +542,7 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
     double* buffer = self.row_buffers[thread].get();
     std::fill(buffer + n, buffer + self.length[2], 0.0);
 #pragma omp for schedule(static)
-    for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t row = first_row; row < end_row; ++row) {
       std::copy_n(in.data() + row * n, n, buffer);
       fftw_execute_dft_r2c(self.row_forward.get(), buffer, raw(self.rows.get() + row * stride));
     }
@@ -508,21 +553,32 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
     } else {
       Complex* column = self.column_buffers[thread].get();
       Complex* plane = self.dimension == 3 ? self.plane_buffers[thread].get() : nullptr;
+      if (!self.ranks.alone()) {
+#pragma omp master
+        self.exchange_slabs(true);
+#pragma omp barrier
+      }
 #pragma omp for schedule(static)
-      for (std::size_t block = 0; block < stride / lanes; ++block) {
+      for (std::size_t block = first_block; block < end_block; ++block) {
         if (self.line_by_line) {
           self.convolve_lines(block, column);
         } else {
           self.convolve_columns(block, column, plane);
         }
       }
+      if (!self.ranks.alone()) {
+#pragma omp master
+        self.exchange_slabs(false);
+#pragma omp barrier
+      }
     }
 #pragma omp for schedule(static)
-    for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t row = first_row; row < end_row; ++row) {
       fftw_execute_dft_c2r(self.row_backward.get(), raw(self.rows.get() + row * stride), buffer);
       std::copy_n(buffer, n, out.data() + row * n);
     }
   }
+  self.ranks.gather(out, n);
 }
 
 }  // namespace rieszflow

@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "core/ranks.hpp"
+
 namespace rieszflow {
 
 /// out_i = sum_j w_{|i - j|} in_j on a d-dimensional array, w even in every axis, by real FFTs.
@@ -12,7 +14,8 @@ namespace rieszflow {
 /// to be zero or are not needed are skipped. Circular (torus): no padding. The kernel's transform is real and
 /// kept. Lines and blocks are transformed by the same plan whatever thread takes them, and plans are chosen
 /// by FFTW's fixed cost model (never by timing): the result is bitwise the same in every run and for any
-/// number of threads. Reference: R. W. Hockney and J. W. Eastwood, Computer Simulation Using Particles
+/// number of threads and ranks. In two and three dimensions ranks have slabs: rows of the last axis, then,
+/// after a transposition, blocks of columns; in one, each does the whole. Reference: R. W. Hockney and J. W. Eastwood, Computer Simulation Using Particles
 /// (1988), section 6-5-4.
 class EvenConvolution {
  public:
@@ -21,7 +24,7 @@ class EvenConvolution {
   /// counts: (dimension); weights: w at the offsets 0 .. offset_count(count) - 1 of each axis, last axis
   /// fastest.
   EvenConvolution(std::span<const std::size_t> counts, std::span<const double> weights, Kind kind,
-                  int threads);
+                  int threads, const Ranks& ranks = {});
   ~EvenConvolution();
   EvenConvolution(EvenConvolution&&) noexcept;
   EvenConvolution& operator=(EvenConvolution&&) noexcept;
@@ -29,8 +32,8 @@ class EvenConvolution {
   /// Number of offsets that the weights need along an axis of `count` cells.
   static std::size_t offset_count(std::size_t count, Kind kind);
 
-  /// in, out: (count_0, ..., count_{d-1}), last axis fastest; they may be the same array. Not thread-safe on
-  /// one object.
+  /// in, out: (count_0, ..., count_{d-1}), last axis fastest; they may be the same array. With several
+  /// ranks all pass the same `in` and get the same `out`. Not thread-safe on one object.
   void operator()(std::span<const double> in, std::span<double> out) const;
 
  private:

@@ -117,6 +117,7 @@ struct MeanField::Implementation {
   Model model;
   Grid grid;
   int threads = 1;
+  Ranks ranks;
   std::vector<double> external;
   std::vector<double> volumes;  ///< (cell) or empty
   double cell_volume = 0.0;
@@ -153,6 +154,7 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
   self.model = model;
   self.grid = grid;
   self.threads = std::max(1, options.threads);
+  self.ranks = options.ranks;
   self.cells_averaged = options.weights == CellWeights::Galerkin ? 2 : 1;
   const std::size_t dimension = grid.dimension(), size = grid.cell_count();
   expects(dimension >= 1 && dimension <= 3, "densities live in one, two or three dimensions");
@@ -199,7 +201,7 @@ MeanField::MeanField(const Model& model, const Grid& grid, Options options)
       for (std::size_t i = 0; i < term.size(); ++i) weights[i] += term[i] * self.cell_volume;
     }
   }
-  if (!weights.empty()) self.convolution.emplace(grid.cells, weights, kind, self.threads);
+  if (!weights.empty()) self.convolution.emplace(grid.cells, weights, kind, self.threads, self.ranks);
   for (const auto& functional : model.functionals) self.functionals.push_back(functional->on_grid(grid));
   if (!self.functionals.empty()) self.variation.resize(size);
   for (std::size_t axis = 0; axis < dimension; ++axis) self.marginal[axis].resize(grid.cells[axis]);
@@ -212,6 +214,7 @@ MeanField& MeanField::operator=(MeanField&&) noexcept = default;
 const Model& MeanField::model() const { return implementation_->model; }
 const Grid& MeanField::grid() const { return implementation_->grid; }
 int MeanField::threads() const { return implementation_->threads; }
+const Ranks& MeanField::ranks() const { return implementation_->ranks; }
 std::span<const double> MeanField::external_potential() const { return implementation_->external; }
 std::span<const double> MeanField::volumes() const { return implementation_->volumes; }
 

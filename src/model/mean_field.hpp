@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "core/ranks.hpp"
 #include "model/cell_kernel.hpp"
 #include "model/density.hpp"
 #include "model/model.hpp"
@@ -17,12 +18,13 @@ namespace rieszflow {
 /// (5). Radial W: FFT convolution. Quadratic and cosine W are sums over the axes of functions of one
 /// coordinate: they act through the marginals, in closed form. Low-rank W: through its functions' cell
 /// averages, with either weights. Functionals: by themselves. Bitwise the same in every run and for any
-/// number of threads.
+/// number of threads and ranks.
 class MeanField {
  public:
   struct Options {
     int threads = 1;
     CellWeights weights = CellWeights::Galerkin;
+    Ranks ranks{};  ///< share the convolution; all call the same functions with the same averages
   };
   /// Every interaction must be legal on the domain (see `refusal`), the grid be one of the domain, d = 1,
   /// 2, 3.
@@ -34,6 +36,7 @@ class MeanField {
   const Model& model() const;
   const Grid& grid() const;
   int threads() const;
+  const Ranks& ranks() const;
   /// Cell averages of V; (cell). Not finite where V is not.
   std::span<const double> external_potential() const;
   /// out = W*rho (plus the first variations of the functionals) on cells; (cell). Returns the interaction

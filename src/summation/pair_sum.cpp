@@ -24,8 +24,9 @@ using simd::Columns;
 using simd::Range;
 
 /// How the pairs of N particles are cut into tiles. A function of N alone, so that the order of every
-/// addition is the same for each number of threads: blocks meet in rounds (the circle method of round-robin
-/// tournaments), and no block appears twice in a round.
+/// addition is the same for each number of threads and ranks: blocks meet in rounds (the circle method of
+/// round-robin tournaments), and no block appears twice in a round. From one round to the next each block but
+/// one, which stays, moves to a neighbouring tile: ranks that have neighbouring tiles form a ring.
 class Tiling {
  public:
   Tiling(std::size_t particle_count, std::size_t dimension) : particle_count_(particle_count) {
@@ -39,6 +40,8 @@ class Tiling {
     seats_ = block_count_ + block_count_ % 2;
   }
 
+  std::size_t block_count() const { return block_count_; }
+  std::size_t tables() const { return seats_ / 2; }  ///< tiles of each round but the first
   std::size_t round_count() const { return seats_ == 0 ? 0 : seats_; }
   std::size_t tile_count(std::size_t round) const { return round == 0 ? block_count_ : seats_ / 2; }
 
@@ -46,17 +49,30 @@ class Tiling {
   /// partner.
   std::pair<Range, Range> tile(std::size_t round, std::size_t index) const {
     if (round == 0) return {block(index), block(index)};
-    const std::size_t circle = seats_ - 1, r = round - 1;
-    const std::size_t a = index == 0 ? circle : (r + index) % circle;
-    const std::size_t b = index == 0 ? r : (r + circle - index) % circle;
+    const auto [a, b] = pair(round, index);
     return {block(std::min(a, b)), block(std::max(a, b))};
   }
 
- private:
+  /// Numbers of the blocks at table `index` of a round > 0: the second moves to the next table, the first
+  /// (but for the one at table 0) to the one before.
+  std::pair<std::size_t, std::size_t> pair(std::size_t round, std::size_t index) const {
+    const std::size_t circle = seats_ - 1, r = round - 1;
+    return {index == 0 ? circle : (r + index) % circle, (r + circle - index) % circle};
+  }
+  /// The table of a block in a round > 0.
+  std::size_t table_of(std::size_t number, std::size_t round) const {
+    const std::size_t circle = seats_ - 1, r = round - 1;
+    if (number == circle) return 0;
+    const std::size_t up = (number + circle - r % circle) % circle;
+    return std::min(up, circle - up);
+  }
+
   Range block(std::size_t index) const {
     return {std::min(index * block_size_, particle_count_),
             std::min((index + 1) * block_size_, particle_count_)};
   }
+
+ private:
   std::size_t particle_count_, block_size_ = 0, block_count_ = 0, seats_ = 0;
 };
 
@@ -131,6 +147,96 @@ struct Workspace {
       single_scratch;  ///< the same in floats
   std::vector<std::size_t> order;
   std::vector<double> means, sums;
+  std::vector<double> sent, received;  ///< forces of blocks on their way between ranks
+};
+
+/// The tables of one rank, and the forces of the blocks that come and go between rounds: every block is
+/// always with one rank, which adds to its forces in the order of the rounds. Positions are everywhere.
+class Ring {
+ public:
+  /// Ranks beyond the number of tables have none.
+  Ring(const Tiling& tiling, const Ranks& ranks) : tiling_(tiling), ranks_(ranks) {
+    const std::size_t players = std::min(ranks.count(), tiling.tables());
+    if (ranks.rank() >= players) return;
+    begin_ = tiling.tables() * ranks.rank() / players;
+    end_ = tiling.tables() * (ranks.rank() + 1) / players;
+    if (ranks.rank() > 0) previous_ = ranks.rank() - 1;
+    if (ranks.rank() + 1 < players) next_ = ranks.rank() + 1;
+  }
+
+  /// Whether tile `index` of a round is this rank's.
+  bool has(std::size_t round, std::size_t index) const {
+    const std::size_t table = round == 0 ? tiling_.table_of(index, 1) : index;
+    return begin_ <= table && table < end_;
+  }
+
+  /// After a round > 0: blocks change tables.
+  void turn(std::size_t round, Workspace& work, const Columns& columns) const {
+    if (begin_ == end_) return;
+    const std::size_t tables = tiling_.tables();
+    move(previous_ == Ranks::none ? none : tiling_.pair(round, begin_).first, previous_,
+         end_ == tables ? none : tiling_.pair(round, end_).first, next_, work, columns);
+    move(next_ == Ranks::none ? none : tiling_.pair(round, end_ - 1).second, next_,
+         begin_ == 0 ? none : tiling_.pair(round, begin_ - 1).second, previous_, work, columns);
+  }
+
+  /// After the last round: the forces of all blocks, at all ranks.
+  void gather(Workspace& work, const Columns& columns) const {
+    const std::size_t last = tiling_.round_count() - 1;
+    for (std::size_t number = 0; number < tiling_.block_count(); ++number) {
+      const std::size_t table = last == 0 ? 0 : tiling_.table_of(number, last);
+      if (begin_ <= table && table < end_) continue;
+      for_block(number, columns,
+                [&](double* forces, std::size_t count) { std::fill_n(forces, count, nothing); });
+    }
+    ranks_.add(work.forces);
+  }
+
+  /// What adds nothing, not even a sign.
+  static constexpr double nothing = -0.0;
+
+ private:
+  static constexpr std::size_t none = Ranks::none;
+
+  template <class Visit>
+  void for_block(std::size_t number, const Columns& columns, const Visit& visit) const {
+    const Range range = tiling_.block(number);
+    if (columns.dimension > 3) {
+      if (range.begin < range.end)
+        visit(columns.forces + columns.place(range.begin, 0),
+              ((range.end - range.begin + simd::padding - 1) / simd::padding) * simd::padding *
+                  columns.dimension);
+      return;
+    }
+    for (std::size_t k = 0; k < columns.dimension; ++k)
+      visit(columns.forces + columns.place(range.begin, k), range.end - range.begin);
+  }
+
+  void move(std::size_t sent, std::size_t to, std::size_t received, std::size_t from, Workspace& work,
+            const Columns& columns) const {
+    work.sent.clear();
+    if (sent != none)
+      for_block(sent, columns, [&](const double* forces, std::size_t count) {
+        work.sent.insert(work.sent.end(), forces, forces + count);
+      });
+    std::size_t size = 0;
+    if (received != none)
+      for_block(received, columns, [&](const double*, std::size_t count) { size += count; });
+    work.received.resize(size);
+    ranks_.exchange(sent == none ? Ranks::none : to, work.sent, received == none ? Ranks::none : from,
+                    work.received);
+    if (received == none) return;
+    const double* next = work.received.data();
+    for_block(received, columns, [&](double* forces, std::size_t count) {
+      std::copy_n(next, count, forces);
+      next += count;
+    });
+  }
+
+  const Tiling& tiling_;
+  const Ranks& ranks_;
+  std::size_t begin_ = 0, end_ = 0;  ///< tables of this rank
+  std::size_t previous_ = Ranks::none, next_ = Ranks::none;
 };
 
 }  // namespace
@@ -186,17 +292,27 @@ struct PairSum::Implementation {
     // work.forces = sums of the tiles; returns that of their energies.
     const auto sum_tiles = [&](const auto& tile) {
       std::ranges::fill(work.forces, 0.0);
-      CompensatedSum energy;
+      const Ring ring(tiling, options.ranks);
+      work.tile_energies.assign(tiling.block_count() + (tiling.round_count() - 1) * tiling.tables(),
+                                Ring::nothing);
+      std::size_t first = 0;
       for (std::size_t round = 0; round < tiling.round_count(); ++round) {
-        const auto count = static_cast<std::int64_t>(tiling.tile_count(round));
-        work.tile_energies.assign(tiling.tile_count(round), 0.0);
-        in_parallel(count, threads, [&](std::int64_t index, std::size_t thread) {
-          const auto [rows, cols] = tiling.tile(round, static_cast<std::size_t>(index));
-          if (cols.begin < cols.end)
-            work.tile_energies[static_cast<std::size_t>(index)] = tile(columns, rows, cols, thread);
+        const std::size_t count = tiling.tile_count(round);
+        in_parallel(static_cast<std::int64_t>(count), threads, [&](std::int64_t number, std::size_t thread) {
+          const auto index = static_cast<std::size_t>(number);
+          if (!ring.has(round, index)) return;
+          const auto [rows, cols] = tiling.tile(round, index);
+          work.tile_energies[first + index] = cols.begin < cols.end ? tile(columns, rows, cols, thread) : 0.0;
         });
-        for (const double e : work.tile_energies) energy.add(e);
+        first += count;
+        if (round > 0 && round + 1 < tiling.round_count()) ring.turn(round, work, columns);
       }
+      if (!options.ranks.alone()) {
+        ring.gather(work, columns);
+        options.ranks.add(work.tile_energies);
+      }
+      CompensatedSum energy;
+      for (const double e : work.tile_energies) energy.add(e);
       return energy.value();
     };
     const auto add_forces = [&](double force_scale) {
@@ -465,7 +581,9 @@ struct PairSum::Implementation {
     const std::size_t grouped = groups * lanes, rest = replica_count - grouped;
     if (rest == 0) return;
     // The fast sum owns one mesh: replicas follow one another there, and the threads share each.
-    const bool over_replicas = !fast && rest >= static_cast<std::size_t>(options.threads);
+    // Ranks that share pairs take the replicas in the same order.
+    const bool over_replicas =
+        !fast && options.ranks.alone() && rest >= static_cast<std::size_t>(options.threads);
     const int outer = over_replicas ? options.threads : 1, inner = over_replicas ? 1 : options.threads;
     in_parallel(static_cast<std::int64_t>(rest), outer, [&](std::int64_t index, std::size_t thread) {
       const std::size_t r = grouped + static_cast<std::size_t>(index);

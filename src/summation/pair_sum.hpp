@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/ranks.hpp"
 #include "model/model.hpp"
 
 namespace rieszflow {
@@ -12,8 +13,8 @@ namespace rieszflow {
 ///
 /// force_i = -(1/N) sum_{j != i} grad_1 W(x_i, x_j),   energy = (1/(2 N^2)) sum_{i != j} W(x_i, x_j)
 ///
-/// Deterministic: bitwise the same for every number of threads. The object owns its work arrays: not for
-/// concurrent calls on one object.
+/// Deterministic: bitwise the same for every number of threads and ranks. The object owns its work arrays:
+/// not for concurrent calls on one object.
 class PairSum {
  public:
   /// Direct: every pair. Fast: a mesh for what is far (fast_sum.hpp), for radial interactions in at most
@@ -31,6 +32,9 @@ class PairSum {
     double tolerance = 1e-6;  ///< relative L2 error of the forces of the fast sum, 1e-3 .. 1e-10
     int threads = 1;
     std::size_t batch_size = 2;  ///< of RandomBatch
+    /// They share the tiles of the direct sum: every rank passes all positions, by the same calls, and has
+    /// all forces after. The fast sum does the whole on each.
+    Ranks ranks{};
   };
   PairSum(const Model& model, std::size_t particle_count, Options options);
   ~PairSum();

@@ -35,14 +35,15 @@ void RandomBatchSum::shuffle(std::uint64_t replica, std::uint64_t step) {
 }
 
 void RandomBatchSum::add_forces(std::span<const double> positions, std::size_t replica_count,
-                                std::uint64_t step, std::span<double> forces) {
+                                std::uint64_t step, std::span<double> forces,
+                                std::uint64_t first_replica) {
   const std::size_t n = particle_count_, d = dimension_, p = batch_size_;
   const std::size_t whole = last_ ? n / p - 1 : n / p;  // batches of p particles
   const auto count = static_cast<double>(n);
   for (std::size_t r = 0; r < replica_count; ++r) {
     const auto x = positions.subspan(r * n * d, n * d);
     const auto out = forces.subspan(r * n * d, n * d);
-    shuffle(r, step);
+    shuffle(first_replica + r, step);
     for (std::size_t i = 0; i < n; ++i) std::copy_n(&x[order_[i] * d], d, &positions_[i * d]);
     std::ranges::fill(forces_, 0.0);
     const std::size_t split = whole * p * d;

@@ -27,9 +27,10 @@ class RandomBatchSum {
   RandomBatchSum(const Model& model, std::size_t particle_count, std::size_t batch_size, std::uint64_t seed,
                  int threads);
 
-  /// forces += batch forces; positions and forces: (replica, particle, dimension), row-major.
+  /// forces += batch forces; positions and forces: (replica, particle, dimension), row-major. `first_replica`:
+  /// number of the first of them.
   void add_forces(std::span<const double> positions, std::size_t replica_count, std::uint64_t step,
-                  std::span<double> forces);
+                  std::span<double> forces, std::uint64_t first_replica = 0);
 
  private:
   std::size_t particle_count_, dimension_, batch_size_;

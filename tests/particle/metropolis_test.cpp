@@ -95,7 +95,7 @@ TEST(Mala, AcceptanceTendsToOneWithTheStepAndDoesNotFallWithTheNumberOfParticles
     State state{uniform_ensemble(model.domain, 1, particles), {}};
     return run(model, state, {.scheme = Scheme::Mala, .timestep = timestep},
                Schedule::at({0.0, 40.0 * timestep}), {}, {})
-        .statistics.acceptance;
+        .statistics.acceptance();
   };
   EXPECT_GT(acceptance(10, 1e-5), 0.97);
   EXPECT_GT(acceptance(10, 1e-2), 0.5);

@@ -179,6 +179,7 @@ class Study {
                   .resolved_config = setting_.resolved_config,
                   .resume = setting_.resume,
                   .threads = question_.threads,
+                  .ranks = setting_.ranks,
                   .progress =
                       [&](const study::Progress& now) {
                         if (!setting_.progress) return;
@@ -195,6 +196,10 @@ class Study {
                   .interrupted = setting_.interrupted});
       return Outcome{outcome.status, outcome.message, outcome.summary};
     }();
+    if (!setting_.ranks.first()) return swept;
+    for (const Job& job : jobs_) {
+      if (job.source->is_text()) data(job);  // all of them are described, also those that other ranks read
+    }
     Json summary = Json::parse(swept.summary);
     for (const char* key : {"fit", "fits", "verdicts"}) summary.erase(key);
     summary["experiment"] = "attention";

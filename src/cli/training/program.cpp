@@ -57,14 +57,15 @@ int study(const ExperimentOptions& options) {
                                 .resolved_config = assembly.resolved,
                                 .provenance = provenance(),
                                 .resume = resumes,
+                                .ranks = Ranks::all(),
                                 .progress =
                                     [&](const side_by_side::Progress& now) {
                                       console.progress(now.part, now.time, now.end, now.seconds_left);
                                     },
                                 .interrupted = [&] { return interruption.wished(); }});
-  const Json summary = Json::parse(outcome.summary);
+  const Json summary = outcome.summary.empty() ? Json::object() : Json::parse(outcome.summary);
   for (const char* key : {"claims", "findings"})
-    for (const Json& sentence : summary.at(key)) console.say(sentence.get<std::string>());
+    for (const Json& sentence : summary.value(key, Json::array())) console.say(sentence.get<std::string>());
   return conclude(console, "attention", folder, outcome.status, outcome.message, outcome.summary);
 }
 
@@ -81,6 +82,7 @@ int front_door(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? done : user_fault;
   }
+  join_ranks();
   return study(options);
 }
 
