@@ -31,5 +31,8 @@ rieszflow_header_version(toml_version ${tomlplusplus_INCLUDE}/toml++/impl/versio
                          TOML_LIB_MAJOR TOML_LIB_MINOR TOML_LIB_PATCH)
 set(RIESZFLOW_LIBRARIES "HDF5 ${HDF5_VERSION}, VTK ${VTK_VERSION}, Eigen ${Eigen3_VERSION}, Boost ${Boost_VERSION}, \
 fmt ${fmt_VERSION}, toml++ ${toml_version}")
+if(MPI_CXX_FOUND)
+  string(APPEND RIESZFLOW_LIBRARIES ", MPI ${MPI_CXX_VERSION}")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/build_info_values.hpp.in
                ${PROJECT_BINARY_DIR}/generated/core/build_info_values.hpp @ONLY)

@@ -1,13 +1,17 @@
 #include "cli/answer.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/console.hpp"
@@ -79,6 +83,20 @@ int answer(int argc, char** argv, const std::function<int()>& action) {
   ranks.share(first);
   session.reset();
   return static_cast<int>(first);
+}
+
+void start_again_with(char** argv, std::initializer_list<std::pair<const char*, const char*>> variables) {
+  bool news = false;
+  for (const auto& [name, value] : variables) {
+    if (std::getenv(name) != nullptr) continue;
+    setenv(name, value, 1);
+    news = true;
+  }
+  if (!news) return;
+  std::error_code error;
+  // By its own path, so that process lists show its name.
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!error) execv(program.c_str(), argv);
 }
 
 void join_ranks() { session.emplace(); }

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <span>
@@ -54,21 +53,11 @@ std::string command_line() { return shell_line; }
 
 }  // namespace rieszflow::cli
 
-namespace {
-
 /// Threads that wait for one another at the end of a parallel loop spin for milliseconds by libgomp's
 /// default. Beside other work on the same cores that spinning costs twenty times the work itself, so they
-/// sleep after some twenty microseconds, unless the user has a wish of his own. libgomp reads this before
-/// main, hence a second start.
-void wait_without_spinning(char** argv) {
-  if (getenv("OMP_WAIT_POLICY") != nullptr || getenv("GOMP_SPINCOUNT") != nullptr) return;
-  setenv("GOMP_SPINCOUNT", "2000", 1);
-  execv("/proc/self/exe", argv);  // comes back only where there is no /proc: then they spin
-}
-
-}  // namespace
-
+/// sleep after some twenty microseconds, unless the user has a wish of his own.
 int main(int argc, char** argv) {
-  wait_without_spinning(argv);
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr)
+    rieszflow::cli::start_again_with(argv, {{"GOMP_SPINCOUNT", "2000"}});
   return rieszflow::cli::answer(argc, argv, [&] { return rieszflow::cli::front_door(argc, argv); });
 }

@@ -128,12 +128,19 @@ std::vector<std::string> Ranks::collect(const std::string& text) const {
   return result;
 }
 
-void Ranks::exchange(std::size_t to, std::span<const double> sent, std::size_t from,
-                     std::span<double> received) const {
+void Ranks::exchange(std::span<const Parcel> parcels) const {
   if (alone()) return;
-  const auto peer = [](std::size_t rank) { return rank == none ? MPI_PROC_NULL : static_cast<int>(rank); };
-  MPI_Sendrecv(sent.data(), as_int(sent.size()), MPI_DOUBLE, peer(to), 0, received.data(),
-               as_int(received.size()), MPI_DOUBLE, peer(from), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  std::vector<MPI_Request> requests;
+  for (const Parcel& parcel : parcels) {
+    const int peer = static_cast<int>(parcel.rank);
+    if (!parcel.received.empty())
+      MPI_Irecv(parcel.received.data(), as_int(parcel.received.size()), MPI_DOUBLE, peer, 0, MPI_COMM_WORLD,
+                &requests.emplace_back());
+    if (!parcel.sent.empty())
+      MPI_Isend(parcel.sent.data(), as_int(parcel.sent.size()), MPI_DOUBLE, peer, 0, MPI_COMM_WORLD,
+                &requests.emplace_back());
+  }
+  MPI_Waitall(as_int(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
 }
 
 void Ranks::transpose(std::span<const std::complex<double>> sent, std::span<const std::size_t> sent_counts,
@@ -165,7 +172,7 @@ std::int64_t Ranks::least(std::int64_t value) const { return value; }
 void Ranks::gather(std::span<double>, std::size_t) const {}
 void Ranks::add(std::span<double>) const {}
 std::vector<std::string> Ranks::collect(const std::string& text) const { return {text}; }
-void Ranks::exchange(std::size_t, std::span<const double>, std::size_t, std::span<double>) const {}
+void Ranks::exchange(std::span<const Parcel>) const {}
 void Ranks::transpose(std::span<const std::complex<double>> sent, std::span<const std::size_t>,
                       std::span<std::complex<double>> received, std::span<const std::size_t>) const {
   std::ranges::copy(sent, received.begin());

@@ -43,10 +43,14 @@ class Ranks {
   void add(std::span<double> values) const;
   /// Texts of all ranks at the first one, in the order of the ranks; nothing elsewhere.
   std::vector<std::string> collect(const std::string& text) const;
-  /// Sends to one rank while receiving from another; `none`: from or to nobody.
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-  void exchange(std::size_t to, std::span<const double> sent, std::size_t from,
-                std::span<double> received) const;
+  /// One piece of an exchange with another rank; both sides know the sizes, 0 for nothing.
+  struct Parcel {
+    std::size_t rank;
+    std::span<const double> sent;
+    std::span<double> received;
+  };
+  /// All parcels at once; at most one for each rank.
+  void exchange(std::span<const Parcel> parcels) const;
   /// sent: (rank) pieces of `sent_counts` numbers, one for each rank, one after the other; received alike.
   void transpose(std::span<const std::complex<double>> sent, std::span<const std::size_t> sent_counts,
                  std::span<std::complex<double>> received,

@@ -147,7 +147,8 @@ struct Workspace {
       single_scratch;  ///< the same in floats
   std::vector<std::size_t> order;
   std::vector<double> means, sums;
-  std::vector<double> sent, received;  ///< forces of blocks on their way between ranks
+  std::vector<std::vector<double>> sent,
+      received;  ///< (neighbour) forces of blocks on their way between ranks
 };
 
 /// The tables of one rank, and the forces of the blocks that come and go between rounds: every block is
@@ -160,8 +161,6 @@ class Ring {
     if (ranks.rank() >= players) return;
     begin_ = tiling.tables() * ranks.rank() / players;
     end_ = tiling.tables() * (ranks.rank() + 1) / players;
-    if (ranks.rank() > 0) previous_ = ranks.rank() - 1;
-    if (ranks.rank() + 1 < players) next_ = ranks.rank() + 1;
   }
 
   /// Whether tile `index` of a round is this rank's.
@@ -170,14 +169,38 @@ class Ring {
     return begin_ <= table && table < end_;
   }
 
-  /// After a round > 0: blocks change tables.
+  /// After a round > 0: blocks change tables, the first of a table towards the previous rank, the second
+  /// towards the next.
   void turn(std::size_t round, Workspace& work, const Columns& columns) const {
     if (begin_ == end_) return;
-    const std::size_t tables = tiling_.tables();
-    move(previous_ == Ranks::none ? none : tiling_.pair(round, begin_).first, previous_,
-         end_ == tables ? none : tiling_.pair(round, end_).first, next_, work, columns);
-    move(next_ == Ranks::none ? none : tiling_.pair(round, end_ - 1).second, next_,
-         begin_ == 0 ? none : tiling_.pair(round, begin_ - 1).second, previous_, work, columns);
+    std::vector<Move> moves;
+    if (begin_ > 0)
+      moves.push_back(
+          {ranks_.rank() - 1, tiling_.pair(round, begin_).first, tiling_.pair(round, begin_ - 1).second});
+    if (end_ < tiling_.tables())
+      moves.push_back(
+          {ranks_.rank() + 1, tiling_.pair(round, end_ - 1).second, tiling_.pair(round, end_).first});
+    work.sent.resize(moves.size());
+    work.received.resize(moves.size());
+    std::vector<Ranks::Parcel> parcels;
+    for (std::size_t m = 0; m < moves.size(); ++m) {
+      work.sent[m].clear();
+      for_block(moves[m].leaves, columns, [&](const double* forces, std::size_t count) {
+        work.sent[m].insert(work.sent[m].end(), forces, forces + count);
+      });
+      std::size_t size = 0;
+      for_block(moves[m].comes, columns, [&](const double*, std::size_t count) { size += count; });
+      work.received[m].resize(size);
+      parcels.push_back({moves[m].rank, work.sent[m], work.received[m]});
+    }
+    ranks_.exchange(parcels);
+    for (std::size_t m = 0; m < moves.size(); ++m) {
+      const double* next = work.received[m].data();
+      for_block(moves[m].comes, columns, [&](double* forces, std::size_t count) {
+        std::copy_n(next, count, forces);
+        next += count;
+      });
+    }
   }
 
   /// After the last round: the forces of all blocks, at all ranks.
@@ -196,7 +219,10 @@ class Ring {
   static constexpr double nothing = -0.0;
 
  private:
-  static constexpr std::size_t none = Ranks::none;
+  /// What leaves for another rank and what comes from it: numbers of blocks.
+  struct Move {
+    std::size_t rank, leaves, comes;
+  };
 
   template <class Visit>
   void for_block(std::size_t number, const Columns& columns, const Visit& visit) const {
@@ -212,31 +238,9 @@ class Ring {
       visit(columns.forces + columns.place(range.begin, k), range.end - range.begin);
   }
 
-  void move(std::size_t sent, std::size_t to, std::size_t received, std::size_t from, Workspace& work,
-            const Columns& columns) const {
-    work.sent.clear();
-    if (sent != none)
-      for_block(sent, columns, [&](const double* forces, std::size_t count) {
-        work.sent.insert(work.sent.end(), forces, forces + count);
-      });
-    std::size_t size = 0;
-    if (received != none)
-      for_block(received, columns, [&](const double*, std::size_t count) { size += count; });
-    work.received.resize(size);
-    ranks_.exchange(sent == none ? Ranks::none : to, work.sent, received == none ? Ranks::none : from,
-                    work.received);
-    if (received == none) return;
-    const double* next = work.received.data();
-    for_block(received, columns, [&](double* forces, std::size_t count) {
-      std::copy_n(next, count, forces);
-      next += count;
-    });
-  }
-
   const Tiling& tiling_;
   const Ranks& ranks_;
   std::size_t begin_ = 0, end_ = 0;  ///< tables of this rank
-  std::size_t previous_ = Ranks::none, next_ = Ranks::none;
 };
 
 }  // namespace

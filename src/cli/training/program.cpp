@@ -1,8 +1,6 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -86,22 +84,14 @@ int front_door(int argc, char** argv) {
   return study(options);
 }
 
-/// Threads of the matrix library would only wait for one another beside rows that run side by side; it reads
-/// these when it is loaded.
-void start_again_with_quiet_libraries(char** argv) {
-  if (std::getenv("OPENBLAS_NUM_THREADS") != nullptr) return;
-  setenv("OPENBLAS_NUM_THREADS", "1", 1);
-  setenv("OMP_WAIT_POLICY", "passive", 0);
-  execv("/proc/self/exe", argv);  // returns only where there is no /proc: then without
-}
-
 }  // namespace
 
 std::string command_line() { return shell_line; }
 
 }  // namespace rieszflow::cli
 
+/// Threads of the matrix library would only wait for one another beside rows that run side by side.
 int main(int argc, char** argv) {
-  rieszflow::cli::start_again_with_quiet_libraries(argv);
+  rieszflow::cli::start_again_with(argv, {{"OPENBLAS_NUM_THREADS", "1"}, {"OMP_WAIT_POLICY", "passive"}});
   return rieszflow::cli::answer(argc, argv, [&] { return rieszflow::cli::front_door(argc, argv); });
 }

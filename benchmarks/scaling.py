@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Ranks against one: wall time of whole processes, medians of pairs that follow one another.
+
+    python3 benchmarks/scaling.py build/release/rieszflow [--ranks 2] [--pairs 5] [--only NAME]
+
+Every rank has one thread. A pair is one run alone and one with all ranks; the table has the median of each and of the
+ratio. `empty` is the same command with nothing to do: what starting costs.
+"""
+
+import argparse
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+MODEL = """
+[model]
+inverse_temperature = 2.0
+[model.domain]
+type = "box"
+lower = [{lower}]
+upper = [{upper}]
+[[model.interaction]]
+type = "{kind}"
+strength = 1.0
+"""
+PARTICLES = """
+[initial]
+type = "uniform"
+[time]
+end = {end}
+output_every = {end}
+[particles]
+count = {count}
+replicas = {replicas}
+timestep = {step}
+summation = "direct"
+"""
+DENSITY = """
+[initial]
+type = "gaussian"
+mean = [{mean}]
+std = [{std}]
+[time]
+end = {end}
+output_every = {end}
+[density]
+cells = [{cells}]
+scheme = "{scheme}"
+timestep = {step}
+"""
+ROWS = """
+[model]
+inverse_temperature = 2.0
+[model.domain]
+type = "box"
+lower = [-8.0]
+upper = [8.0]
+[[model.potential]]
+type = "quadratic"
+stiffness = 1.0
+[[model.interaction]]
+type = "quadratic"
+strength = 2.0
+[initial]
+type = "gaussian"
+mean = [0.7]
+std = [0.5]
+[time]
+end = 0.5
+[particles]
+replicas = 2000
+timestep = 2.5e-3
+[density]
+cells = [256]
+[study]
+type = "particle_number"
+values = [20, 30, 40, 60, 80, 120]
+statistic = "mmd_squared"
+length = 1.0
+"""
+
+
+def box(dimension):
+    return {"lower": ", ".join(["-1.0"] * dimension), "upper": ", ".join(["1.0"] * dimension)}
+
+
+def density(dimension, cells, kind, scheme, step, steps):
+    return MODEL.format(**box(dimension), kind=kind) + DENSITY.format(
+        mean=", ".join(["0.1"] * dimension), std=", ".join(["0.3"] * dimension), end=step * steps,
+        cells=", ".join([str(cells)] * dimension), scheme=scheme, step=step)
+
+
+WORK = {
+    "empty": ("run", MODEL.format(**box(1), kind="log")
+              + PARTICLES.format(end=1e-3, count=2, replicas=2, step=1e-3)),
+    "16 replicas of 500": ("run", MODEL.format(**box(2), kind="log")
+                           + PARTICLES.format(end=1.0, count=500, replicas=16, step=1e-3)),
+    "ring, N = 2,000": ("run", MODEL.format(**box(3), kind="coulomb")
+                        + PARTICLES.format(end=0.5, count=2000, replicas=1, step=1e-3)),
+    "ring, N = 50,000": ("run", MODEL.format(**box(3), kind="coulomb")
+                         + PARTICLES.format(end=5e-3, count=50000, replicas=1, step=1e-3)),
+    "slabs, 512^2, explicit": ("run", density(2, 512, "log", "method_of_lines", 1e-6, 20)),
+    "slabs, 512^2, semi_implicit": ("run", density(2, 512, "log", "semi_implicit", 1e-4, 20)),
+    "slabs, 64^3, semi_implicit": ("run", density(3, 64, "coulomb", "semi_implicit", 1e-4, 10)),
+    "rows of a study": ("study", ROWS),
+}
+
+
+def seconds(command, environment):
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode not in (0, 3):
+        raise SystemExit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-500:]}")
+    return time.perf_counter() - start
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                   "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    launcher = ["mpirun", "-n", str(arguments.ranks)]
+    print(f"{'work':<32} {'one [s]':>8} {str(arguments.ranks) + ' ranks':>8} {'ratio':>6}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (command, text) in WORK.items():
+            if arguments.only not in name:
+                continue
+            config = pathlib.Path(folder) / "work.toml"
+            config.write_text(text)
+            words = [str(pathlib.Path(arguments.program).resolve()), command, str(config), "--threads", "1", "--quiet",
+                     "--force", "--out", folder + "/out"]
+            alone, together = [], []
+            for _ in range(arguments.pairs):
+                alone.append(seconds(words, environment))
+                together.append(seconds(launcher + words, environment))
+            ratio = statistics.median(a / b for a, b in zip(alone, together))
+            print(f"{name:<32} {statistics.median(alone):8.2f} {statistics.median(together):8.2f} {ratio:6.2f}",
+                  flush=True)
+
+
+if __name__ == "__main__":
+    main()
