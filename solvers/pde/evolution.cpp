@@ -58,7 +58,8 @@ Trial verdict(double error, double allowed, double growth_order) {
 
 Workspace::Workspace(const MeanField& mean_field)
     : field(mean_field),
-      fluxes(mean_field.grid(), mean_field.model().inverse_temperature, mean_field.threads()),
+      fluxes(mean_field.grid(), mean_field.model().inverse_temperature, mean_field.threads(),
+             mean_field.ranks()),
       potential(mean_field.grid().cell_count()),
       trial(potential.size()),
       trial_potential(potential.size()) {}

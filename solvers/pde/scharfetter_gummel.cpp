@@ -534,7 +534,8 @@ void for_each_face(std::size_t count, std::size_t inner, std::size_t outer, bool
 
 }  // namespace
 
-ScharfetterGummel::ScharfetterGummel(const Grid& grid, double inverse_temperature, int threads)
+ScharfetterGummel::ScharfetterGummel(const Grid& grid, double inverse_temperature, int threads,
+                                     const Ranks& ranks)
     : periodic_(grid.periodic),
       inverse_temperature_(inverse_temperature),
       cell_volume_(grid.cell_volume()),
@@ -549,6 +550,7 @@ ScharfetterGummel::ScharfetterGummel(const Grid& grid, double inverse_temperatur
     inner *= count;
     longest = std::max(longest, count);
   }
+  if (axes_.size() > 1) ranks_ = ranks;
   is_long_line_ = axes_.size() == 1 && longest >= 4 * lanes;
   work_.resize(static_cast<std::size_t>(threads_));
   for (std::vector<double>& work : work_) work.resize(4 * longest * (is_long_line_ ? 1 : lanes));
@@ -619,8 +621,13 @@ void ScharfetterGummel::sweep(const Axis& axis, const double* potential, double 
     return;
   }
   const std::size_t line_count = axis.inner * axis.outer, blocks = (line_count + lanes - 1) / lanes;
+  const auto [first_block, end_block] = ranks_.part(blocks);
+  const auto start_of = [&](std::size_t line) {
+    return line / axis.inner * axis.count * axis.inner + line % axis.inner;
+  };
+  if (!ranks_.alone()) lines_.resize(blocks * block_size);
 #pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
-  for (std::size_t block = 0; block < blocks; ++block) {
+  for (std::size_t block = first_block; block < end_block; ++block) {
     int thread = 0;
 #ifdef _OPENMP
     thread = threads_ > 1 ? omp_get_thread_num() : 0;
@@ -630,10 +637,7 @@ void ScharfetterGummel::sweep(const Axis& axis, const double* potential, double 
     double* rho = level + size;
     const std::size_t width = std::min(lanes, line_count - block * lanes);
     std::size_t start[lanes];
-    for (std::size_t l = 0; l < width; ++l) {
-      const std::size_t line = block * lanes + l;
-      start[l] = line / axis.inner * axis.count * axis.inner + line % axis.inner;
-    }
+    for (std::size_t l = 0; l < width; ++l) start[l] = start_of(block * lanes + l);
     if (width < lanes) std::fill(level, level + 2 * size, 0.0);
     gather(potential, start, axis.inner, width, axis.count, level);
     gather(from, start, axis.inner, width, axis.count, rho);
@@ -648,7 +652,19 @@ void ScharfetterGummel::sweep(const Axis& axis, const double* potential, double 
       lines.apertures = fractions + size;
     }
     solve(lines);
-    scatter(rho, start, axis.inner, width, axis.count, to);
+    if (ranks_.alone()) {
+      scatter(rho, start, axis.inner, width, axis.count, to);
+    } else {
+      std::copy_n(rho, block_size, lines_.data() + block * block_size);
+    }
+  }
+  if (ranks_.alone()) return;
+  ranks_.gather(lines_, block_size);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const std::size_t width = std::min(lanes, line_count - block * lanes);
+    std::size_t start[lanes];
+    for (std::size_t l = 0; l < width; ++l) start[l] = start_of(block * lanes + l);
+    scatter(lines_.data() + block * block_size, start, axis.inner, width, axis.count, to);
   }
 }
 

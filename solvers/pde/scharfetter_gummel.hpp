@@ -3,6 +3,7 @@
 #include <span>
 #include <vector>
 
+#include "core/ranks.hpp"
 #include "domain/grid.hpp"
 
 namespace rieszflow::pde {
@@ -34,7 +35,8 @@ enum class Fluxes {
 /// A. Schlichting and C. Seis, The Scharfetter-Gummel scheme for aggregation-diffusion equations (2021).
 class ScharfetterGummel {
  public:
-  ScharfetterGummel(const Grid& grid, double inverse_temperature, int threads);
+  /// Ranks, in two and three dimensions, take parts of the grid lines of an implicit step.
+  ScharfetterGummel(const Grid& grid, double inverse_temperature, int threads, const Ranks& ranks = {});
 
   /// to = rho after one implicit step with Phi frozen: a tridiagonal system per grid line, one axis after the
   /// other (locally one-dimensional splitting), solved without subtractions (Grassmann, Taksar and Heyman
@@ -77,8 +79,10 @@ class ScharfetterGummel {
   double cell_volume_;
   std::vector<double> fractions_;  ///< (cell) volume fractions; empty: 1
   int threads_;
+  Ranks ranks_;
   bool is_long_line_ = false;              ///< one axis with cells enough to be cut into pieces
   std::vector<std::vector<double>> work_;  ///< (thread)
+  std::vector<double> lines_;              ///< (line, cell) on their way between ranks
   std::vector<double> factors_;            ///< (cell) empty until limited fluxes are first asked for
 };
 

@@ -112,6 +112,8 @@ heads = 2
 head_dimensions = [4]
 features = [8]
 feed_forward = 16
+[[dataset]]
+type = "selection"
 """
 INPUT, INTERRUPTED = 2, 130
 TIMES = {"seconds", "cpu_seconds", "train_seconds", "inference_seconds", "total_seconds", "phase_a_seconds"}
@@ -175,7 +177,7 @@ class Laboratory:
 def without_times(value):
     if isinstance(value, dict):
         return {key: without_times(item) for key, item in value.items()
-                if key not in TIMES and key not in ("timing", "command_line", "threads")}
+                if key not in TIMES and key not in ("timing", "command_line", "threads", "library")}
     return [without_times(item) for item in value] if isinstance(value, list) else value
 
 
