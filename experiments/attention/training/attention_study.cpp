@@ -204,8 +204,8 @@ class Study {
     for (const char* key : {"fit", "fits", "verdicts"}) summary.erase(key);
     summary["experiment"] = "attention";
     summary["data"] = data_;
-    summary["version"] = setting_.provenance.contains("version") ? setting_.provenance.at("version") : "";
-    summary["command_line"] = setting_.command_line();
+    for (const char* key : {"version", "command_line"})
+      summary[key] = setting_.provenance.contains(key) ? setting_.provenance.at(key) : "";
     summary["library"] = training_library_;
     conclude(summary);
     Outcome out{swept.status, swept.message, summary.dump(1)};
