@@ -1,7 +1,7 @@
 // Attention in float32: how its time grows with the length, against exact softmax, on threads, in memory; and
 // how favor's error against exact softmax falls with the number of features.
 //
-//   bench_attention times | shapes | levels | kernel | threads | memory | error
+//   bench_attention times | shapes | levels | kernel | threads | memory | error | encoder
 //
 // Milliseconds of CPU time of one call, minimum and median of many, one thread (threads: wall time). Four
 // heads of dimension 32 with 64 features unless said.
@@ -9,12 +9,14 @@
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "attention/encoder.hpp"
 #include "attention/linear_attention.hpp"
 #include "core/noise.hpp"
 #include "core/processor.hpp"
@@ -74,17 +76,23 @@ struct Times {
   double least = 0.0, median = 0.0;  // ms
 };
 
-Times times_of(const FusedAttention& attention, Sequence& sequence, int threads = 1,
-               clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
+template <class Call>
+Times times_of(Call call, clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
   std::vector<double> samples;
   const double begin = seconds(CLOCK_MONOTONIC);
   do {
     const double start = seconds(clock);
-    attention.apply(sequence.rows(), sequence.out.data(), sequence.width, threads);
+    call();
     samples.push_back(1e3 * (seconds(clock) - start));
   } while (samples.size() < 5 || (samples.size() < 400 && seconds(CLOCK_MONOTONIC) - begin < 0.4));
   std::sort(samples.begin(), samples.end());
   return {samples.front(), samples[samples.size() / 2]};
+}
+
+Times times_of(const FusedAttention& attention, Sequence& sequence, int threads = 1,
+               clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
+  return times_of([&] { attention.apply(sequence.rows(), sequence.out.data(), sequence.width, threads); },
+                  clock);
 }
 
 double slope(const std::vector<double>& x, const std::vector<double>& y) {
@@ -268,14 +276,48 @@ void error() {
   }
 }
 
+/// One sentence of 24 tokens through a whole encoder, as `rieszflow attention --predict` does it.
+void encoder() {
+  for (const auto& [layers, heads, dimension] : {std::array<std::size_t, 3>{1, 2, 64}, {2, 4, 128}}) {
+    constexpr std::size_t tokens = 24;
+    EncoderWeights weights;
+    weights.shape = {.vocabulary = 1000,
+                     .max_length = tokens,
+                     .dimension = dimension,
+                     .heads = heads,
+                     .layers = layers,
+                     .feed_forward = 2 * dimension,
+                     .feature_count = 64,
+                     .kind = AttentionKind::Favor};
+    std::uint64_t array_number = 0;
+    for (const WeightArray& array : weight_arrays(weights)) {
+      std::size_t size = 1;
+      for (const std::size_t extent : array.shape) size *= extent;
+      std::vector<double> draws(size);
+      NoiseStream(1, NoisePurpose::ReferenceSample).gaussians(1, 0, array_number++, draws);
+      for (const double draw : draws)
+        array.values->push_back(
+            static_cast<float>(draw / std::sqrt(static_cast<double>(array.shape.back()))));
+    }
+    TokenBatch sentence{.sequences = 1, .length = tokens};
+    for (std::size_t t = 0; t < tokens; ++t) sentence.tokens.push_back(static_cast<std::int32_t>(2 + 7 * t));
+    sentence.valid.assign(tokens, 1);
+    const Encoder ready(weights);
+    const auto [least, median] = times_of([&] { ready.logits(sentence); });
+    std::printf("%zu layers, %zu heads of %zu, favor, m = 64, %zu tokens: %.3f, %.3f ms\n", layers, heads,
+                dimension / heads, tokens, least, median);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::pair<const char*, void (*)()> commands[] = {
       {"times", times},     {"shapes", shapes}, {"levels", levels}, {"kernel", kernel},
-      {"threads", threads}, {"memory", memory}, {"error", error}};
+      {"threads", threads}, {"memory", memory}, {"error", error},   {"encoder", encoder}};
   for (const auto& [name, command] : commands)
     if (argc == 2 && std::strcmp(argv[1], name) == 0) return command(), 0;
-  std::fprintf(stderr, "bench_attention times | shapes | levels | kernel | threads | memory | error\n");
+  std::fprintf(stderr,
+               "bench_attention times | shapes | levels | kernel | threads | memory | error | encoder\n");
   return 2;
 }

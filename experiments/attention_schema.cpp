@@ -121,6 +121,8 @@ Section model() {
           .keys = {
               defaulted("layers", Integer{.lower = 1, .upper = 100}, std::int64_t{1}, "", ""),
               defaulted("heads", Integer{.lower = 1, .upper = 1000}, std::int64_t{2}, "", ""),
+              defaulted("width", Integer{.lower = 0, .upper = 65536}, std::int64_t{0}, "",
+                        "of the encoder, of which each head takes its dimension; 0: heads of each dimension"),
               defaulted("head_dimensions", List{Integer{.lower = 2, .upper = 1024}}, Integers{16}, "",
                         "width of the encoder / heads"),
               defaulted("features", List{Integer{.lower = 1, .upper = 65536}}, Integers{64}, "",

@@ -73,6 +73,22 @@ std::string_view name(AttentionKind kind) {
   return "";
 }
 
+std::string_view meaning(AttentionKind kind) {
+  switch (kind) {
+    case AttentionKind::Uniform:
+      return "the mean of all values: no attention";
+    case AttentionKind::Softmax:
+      return "exp <x, y>, exact; x = q d^(-1/4), y = k d^(-1/4)";
+    case AttentionKind::Favor:
+      return "<phi(x), phi(y)>, phi_r(x) = exp(<omega_r, x> - |x|^2 / 2)";
+    case AttentionKind::PorfSoftplus:
+      return "<phi(x), phi(y)>, phi_r(x) = log(1 + exp <omega_r, x>), orthogonal omega";
+    case AttentionKind::SoftmaxFeatures:
+      return "<phi(x), phi(y)>, phi = softmax of (<omega_r, x>, -<omega_r, x>) over all r jointly";
+  }
+  return "";
+}
+
 std::optional<AttentionKind> attention_kind_named(std::string_view text) {
   for (const AttentionKind kind : kinds)
     if (name(kind) == text) return kind;

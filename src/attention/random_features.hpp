@@ -31,6 +31,7 @@ enum class AttentionKind { Uniform, Softmax, Favor, PorfSoftplus, SoftmaxFeature
 /// All kinds, in the order of the enumeration.
 std::span<const AttentionKind> attention_kinds();
 std::string_view name(AttentionKind kind);  ///< "uniform", "softmax", "favor", "softplus", "softmaxfeat"
+std::string_view meaning(AttentionKind kind);  ///< its weights a(x, y) in one line
 std::optional<AttentionKind> attention_kind_named(std::string_view name);
 /// Whether the kind has an omega.
 bool has_features(AttentionKind kind);

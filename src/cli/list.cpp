@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "attention/random_features.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "experiments/catalogue.hpp"
@@ -21,6 +22,9 @@ Command list_command(CLI::App& program) {
             fmt::print("\nmethods of learn\n");
             for (const learning::Method method : learning::methods())
               fmt::print("  {:<24} {}\n", learning::name(method), learning::meaning(method));
+            fmt::print("\nattention of a variant\n");
+            for (const attention::AttentionKind kind : attention::attention_kinds())
+              fmt::print("  {:<24} {}\n", attention::name(kind), attention::meaning(kind));
             for (const verify::Chapter& chapter : verify::catalogue()) {
               fmt::print("\nclaims of verify: {}\n", chapter.title);
               for (const verify::Claim& claim : chapter.claims)

@@ -35,7 +35,7 @@ TEST_F(Attention, RefusesToPredictWithoutAModelFromADamagedOneAndFromBrokenRows)
   const Ran broken = run({"attention", "--predict", "pairs.txt", "--model", "small.model"});
   EXPECT_EQ(broken.code, 2);
   EXPECT_NE(broken.err.find("pairs.txt:2: "), std::string::npos) << broken.err;
-  write("cut.model", "rieszflow text model 1\n");
+  write("cut.model", "rieszflow text model 2\n");
   const Ran cut = run({"attention", "--predict", "pairs.txt", "--model", "cut.model"});
   EXPECT_EQ(cut.code, 4);
   EXPECT_NE(cut.err.find("cut.model: damaged"), std::string::npos) << cut.err;

@@ -61,7 +61,7 @@ TEST_F(Commands, ListNamesEveryTypeAndScheme) {
         "polynomial",    "cosine",         "expression", "table",       "riesz",     "log",
         "coulomb",       "gaussian",       "morse",      "low_rank",    "uniform",   "mixture",
         "file",          "projected",      "reflected",  "mala",        "direct",    "fast",
-        "semi_implicit", "method_of_lines"}) {
+        "semi_implicit", "method_of_lines", "favor", "softmaxfeat"}) {
     EXPECT_NE(ran.out.find("\n  " + std::string(name) + " "), std::string::npos) << name;
   }
 }

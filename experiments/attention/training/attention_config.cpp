@@ -177,13 +177,18 @@ Assembly assemble(const Request& request) {
   }
   read_sources(*document, request.config.parent_path(), size, question);
   if (Table* table = document->table("model"); table != nullptr && table->good())
-    for (const std::int64_t dimension : table->integers("head_dimensions"))
+    for (const std::int64_t dimension : table->integers("head_dimensions")) {
+      const std::int64_t width = table->integer("width");
+      if (width % dimension != 0)
+        table->problem("width", fmt::format("{} is no multiple of the head dimension {}", width, dimension));
       for (const std::int64_t features : table->integers("features"))
-        question.models.push_back({.layers = whole(*table, "layers"),
-                                   .heads = whole(*table, "heads"),
-                                   .head_dimension = static_cast<std::size_t>(dimension),
-                                   .feature_count = static_cast<std::size_t>(features),
-                                   .feed_forward = whole(*table, "feed_forward")});
+        question.models.push_back(
+            {.layers = whole(*table, "layers"),
+             .heads = width > 0 ? static_cast<std::size_t>(width / dimension) : whole(*table, "heads"),
+             .head_dimension = static_cast<std::size_t>(dimension),
+             .feature_count = static_cast<std::size_t>(features),
+             .feed_forward = whole(*table, "feed_forward")});
+    }
   if (Table* table = document->table("training"); table != nullptr && table->good()) {
     question.warm_start_epochs = table->number("warm_start_epochs");
     if (size == Size::Smoke) question.warm_start_epochs = std::min(question.warm_start_epochs, 0.5);
