@@ -83,7 +83,7 @@ Json fit(const Curve& curve, std::span<const Json> rows);
 
 /// Runs all units that DIR/rows.json does not have yet, dear ones first, `threads` of them at a time;
 /// replaces rows.json as a whole after each. Then fits, summary.json, figures and report.html. Ranks take the
-/// missing units in turn, dear ones first; until the end those of rank r > 0 are in DIR/rows/<r>.json, where
+/// missing units in turn, dear ones first; until the end those of rank r > 0 are in `DIR/rows/r.json`, where
 /// a resumed study finds them too.
 Outcome run(const Study& study, const Setting& setting);
 
