@@ -371,6 +371,12 @@ struct PairSum::Implementation {
            !terms.radial.empty() && terms.periodic.empty() && terms.scalar.empty();
   }
 
+  /// The 1/N^2 of theory.md (1).
+  double mean_over_pairs(double sum) const {
+    const auto particles = static_cast<double>(particle_count);
+    return sum / (particles * particles);
+  }
+
   /// As many replicas as there are lanes, each with the bits that add_replica gives it. energies: may be
   /// empty.
   void add_lanes(Workspace& work, std::span<const double> positions, std::span<double> forces,
@@ -408,8 +414,7 @@ struct PairSum::Implementation {
           [&](auto count) { add_interleaved<count()>(scale, work.forces.data(), size, forces.data()); });
       for (std::size_t r = 0; r < lanes; ++r) totals[r] += term.energy_scale * energy[r].value();
     }
-    for (std::size_t r = 0; r < energies.size(); ++r)
-      energies[r] = sums[r] + totals[r] / (particles * particles);
+    for (std::size_t r = 0; r < energies.size(); ++r) energies[r] = sums[r] + mean_over_pairs(totals[r]);
   }
 
   /// The positions of `work` as pairs of floats.
@@ -562,7 +567,7 @@ struct PairSum::Implementation {
     double energy = add_sums(work, x, forces);
     if (terms.has_pairs() && particle_count > 1) {
       const double pairs = add_pairs(work, x, forces, with_energy, threads);
-      energy += pairs / (static_cast<double>(particle_count) * static_cast<double>(particle_count));
+      energy += mean_over_pairs(pairs);
     }
     return energy;
   }
