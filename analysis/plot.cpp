@@ -282,6 +282,21 @@ struct Drawing {
   }
 };
 
+/// Height with room for a legend of more than three rows, which gnuplot takes from the plot.
+int height_with_legend(const Figure& figure) {
+  std::size_t entries = 0, longest = 0;
+  for (const Layer& layer : figure.layers) {
+    const std::string& label =
+        std::visit([](const auto& any) -> const std::string& { return any.label; }, layer);
+    if (label.empty() || std::holds_alternative<HeatMap>(layer)) continue;
+    ++entries;
+    longest = std::max(longest, label.size());
+  }
+  const auto columns = std::max<std::size_t>(1, static_cast<std::size_t>(figure.width) / (60 + 12 * longest));
+  const std::size_t rows = (entries + columns - 1) / columns;
+  return figure.height + (rows > 3 ? 19 * static_cast<int>(rows - 3) : 0);
+}
+
 std::string script(const Figure& figure) {
   Extent extent{.figure = figure};
   double largest = nan_value;
@@ -312,7 +327,7 @@ std::string script(const Figure& figure) {
       "{}"
       "set key bmargin left horizontal Left reverse samplen 1.8 width 2 spacing 1.1 maxrows 3 textcolor rgb "
       "'#222222' noenhanced\n",
-      figure.width, figure.height, has_map ? 15 : 3,
+      figure.width, height_with_legend(figure), has_map ? 15 : 3,
       has_map ? "" : "set grid xtics ytics lw 0.6 lc rgb '#e3e3e3'\n");
   if (!figure.title.empty())
     text += fmt::format("set title {} noenhanced textcolor rgb '#222222' font ',17' offset 0,-0.4\n",

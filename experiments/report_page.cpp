@@ -36,7 +36,7 @@ p { margin: 8px 0; max-width: 76ch; }
 .top h2 { margin-top: 10px; padding-top: 0; border-top: 0; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 8px; }
 figure img { display: block; width: 100%; height: auto; border-radius: 6px; }
-@media (max-width: 600px) { figure.wide { overflow-x: auto; } figure.wide img { width: auto; max-width: none; } }
+@media (max-width: 600px) { figure.wide { overflow-x: auto; } figure.wide img { min-width: 720px; } }
 figcaption { color: var(--soft); font-size: 0.86rem; line-height: 1.4; padding: 6px 6px 2px; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; margin: 12px 0; font-variant-numeric: tabular-nums; }

@@ -16,11 +16,12 @@ mapfile -t configs < <(find experiments -name '*.toml' -not -path '*kernel_learn
 "$build/tests/fuzz/fuzz_config_bytes" "$cases" 2 "${configs[@]}"
 "$build/tests/fuzz/fuzz_table_bytes" "$cases" 2 experiments/kernel_learning/*.csv tests/fuzz/seeds/*
 "$build/tests/fuzz/fuzz_configs" "$cases" 2 "${configs[@]}"
+echo "== Many ranks"
+python3 tests/reliability/ranks.py "$build/rieszflow" || [ $? = 77 ]
+echo "== No silent drift"
+python3 tests/reliability/golden.py "$build/rieszflow"
 echo "== Coverage of intervals, memory over a million steps"
 "$build/tests/test_reliability" | grep -E '%|kB|PASSED|FAILED'
+"$build/tests/test_analysis" --gtest_filter='FitRate.IntervalsCover*' | grep -E '%|PASSED|FAILED'
 echo "== Sanitizers"
-for preset in asan-ubsan; do
-  cmake --preset $preset >/dev/null
-  cmake --build build/$preset --parallel "$(nproc)" >/dev/null
-  ctest --preset $preset --parallel "$(nproc)" | tail -n 5
-done
+./setup sanitize | grep -E 'tests passed|Failed|Total Test time'
