@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <utility>
 
 #include "analysis/estimate.hpp"
@@ -215,19 +216,29 @@ struct Limit {
   std::vector<double> grid_rates{};                   ///< (level) the same on the grid of the curve
 };
 
-/// Keeps the density inside {f < level}: a wall higher than any free energy.
+/// Keeps the density inside {f < level}: a wall that leaves exp(-300) of it outside, which has a logarithm.
 class Confinement final : public GridFunctional {
  public:
-  Confinement(std::vector<double> f, double level, double inverse_temperature) : wall_(std::move(f)) {
-    for (double& value : wall_) value = value < level ? 0.0 : 1e4 / inverse_temperature;
+  Confinement(std::vector<double> f, double level, double inverse_temperature, double cell_volume)
+      : wall_(std::move(f)), cell_volume_(cell_volume) {
+    for (double& value : wall_) value = value < level ? 0.0 : 300.0 / inverse_temperature;
   }
-  double value(std::span<const double>, std::span<double> first_variation) const override {
+  double value(std::span<const double> averages, std::span<double> first_variation) const override {
     std::copy(wall_.begin(), wall_.end(), first_variation.begin());
-    return 0.0;
+    return cell_volume_ * std::inner_product(wall_.begin(), wall_.end(), averages.begin(), 0.0);
+  }
+  /// `density` with what it has outside moved inside.
+  Density confined(Density density, double inverse_temperature) const {
+    for (std::size_t i = 0; i < wall_.size(); ++i)
+      density.averages[i] *= std::exp(-inverse_temperature * wall_[i]);
+    const double inside = mass(density);
+    for (double& average : density.averages) average /= inside;
+    return density;
   }
 
  private:
   std::vector<double> wall_;
+  double cell_volume_;
 };
 
 /// All of it on one grid; `cells` may be empty.
@@ -280,9 +291,9 @@ Limit limit_on(const Question& question, double beta, const std::vector<std::siz
         limit.rates[l].second = "the rate of a largest value is known for events below a level";
         continue;
       }
-      const Confinement wall(observable.components[0], level, beta);
+      const Confinement wall(observable.components[0], level, beta, grid.cell_volume());
       const stationary::Result confined =
-          stationary::solve(field, minima.front().density, options.solve, wall);
+          stationary::solve(field, wall.confined(minima.front().density, beta), options.solve, wall);
       limit.rates[l] =
           confined.status == RunStatus::Completed
               ? std::pair(beta * (field.free_energy(confined.density).free_energy - lowest), std::string())

@@ -93,6 +93,34 @@ TEST(LargeDeviationStudy, MeasuresCurieWeissAndFindsTheRateOfItsDensity) {
     EXPECT_TRUE(fs::exists(folder.path() / "out" / file)) << file;
 }
 
+TEST(LargeDeviationStudy, TheDensityKnowsTheRateOfAConfinedGas) {
+  // All particles of a log gas inside [-1/2, 1/2]: I = (1 + beta/2) log 2 by scaling.
+  const Scratch folder;
+  const std::string text = R"toml([model]
+inverse_temperature = 2.0
+[model.domain]
+type = "box"
+lower = [-1.0]
+upper = [1.0]
+[[model.interaction]]
+type = "log"
+strength = 1.0
+[study]
+type = "large_deviations"
+levels = [0.5]
+event = "below"
+counts = [2, 3]
+sweeps = 50
+cells = [400]
+[study.statistic]
+type = "largest"
+value = "abs(x)"
+)toml";
+  const Json summary = summary_of(assembled(folder, text), folder.path() / "out");
+  ASSERT_TRUE(summary.at("fit").at("rate_theory").is_number());
+  EXPECT_NEAR(summary.at("fit").at("rate_theory").get<double>(), 2.0 * std::log(2.0), 5e-3);
+}
+
 TEST(LargeDeviationStudy, RowsDependOnNothingButThemselves) {
   const Scratch folder;
   const std::vector<std::string> small = {"study.sweeps=100", "study.counts=[8, 16]"};
