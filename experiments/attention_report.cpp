@@ -258,7 +258,7 @@ void conclude(Json& summary) {
     table.push_back(line);
     for (const std::string& opponent : opponents(variant_of(group)))
       for (const Group& other : all) {
-        if (variant_of(other) != opponent || !comparable(group, other)) continue;
+        if (&other == &group || variant_of(other) != opponent || !comparable(group, other)) continue;
         Json entry{{"variant", variant_of(group)}, {"minus", opponent}};
         for (const char* key : setting_keys) entry[key] = group.first->at(key);
         for (const char* metric : metrics)
