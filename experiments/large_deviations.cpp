@@ -134,7 +134,9 @@ class RateCurve {
     }
     std::sort(wells.begin(), wells.end());
     stationary::Observable squares = observable;
-    for (double& value : squares.components[0]) value = (value - wells[0]) * (value - wells[0]);
+    const double middle =
+        stationary::value(observable, grid, minima.front().density.averages);  // any of the wells
+    for (double& value : squares.components[0]) value = (value - middle) * (value - middle);
     const double deviation = std::sqrt(stationary::value(squares, grid, minima.front().density.averages));
     if (!(deviation > 0.0) || !std::isfinite(deviation)) return {};
     RateCurve curve;

@@ -121,6 +121,34 @@ value = "abs(x)"
   EXPECT_NEAR(summary.at("fit").at("rate_theory").get<double>(), 2.0 * std::log(2.0), 5e-3);
 }
 
+TEST(LargeDeviationStudy, TheFitAcrossCountsKnowsBothWellsFromEither) {
+  // Exact probabilities beyond the right one of two wells; which of them the density solver calls the first
+  // depends on the grid.
+  for (const int cells : {500, 512}) {
+    const Scratch folder;
+    Json rows = Json::array();
+    for (const std::size_t count : {10u, 20u, 40u, 80u, 160u}) {
+      rows.push_back({{"count", count},
+                      {"inverse_temperature", 4.5},
+                      {"level", 0.9},
+                      {"status", "completed"},
+                      {"log_probability", exact::curie_weiss_tail(count, 4.5, 0.9).log_probability},
+                      {"standard_error", 0.01},
+                      {"rate", nullptr},
+                      {"replicates", std::vector<double>(32)},
+                      {"windows", Json::array()}});
+    }
+    fs::create_directories(folder.path() / "out");
+    std::ofstream(folder.path() / "out" / "rows.json") << rows.dump();
+    const Json summary = summary_of(
+        assembled(folder, curie_weiss,
+                  {"model.inverse_temperature=4.5", "study.levels=[0.9]", "study.counts=[10,20,40,80,160]",
+                   "study.cells=[" + std::to_string(cells) + "]"}),
+        folder.path() / "out", true);
+    EXPECT_LT(std::abs(summary.at("fit").at("relative_error").get<double>()), 2e-3) << cells;
+  }
+}
+
 TEST(LargeDeviationStudy, RowsDependOnNothingButThemselves) {
   const Scratch folder;
   const std::vector<std::string> small = {"study.sweeps=100", "study.counts=[8, 16]"};
