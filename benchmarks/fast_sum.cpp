@@ -6,7 +6,7 @@
 //   tolerance
 //   ./bench_fast_sum clouds     clusters and walls against the uniform cloud
 //   ./bench_fast_sum times      N = 1e4 .. 1e6
-//   ./bench_fast_sum crossover  where the direct sum stops being quicker
+//   ./bench_fast_sum crossover  where the direct sum stops being quicker, and what `auto` loses
 // A second argument limits the dimension, 0: all; a third the number of particles of `times`.
 #include <fmt/format.h>
 
@@ -33,12 +33,13 @@ double cpu_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Median of five calls, fewer of long ones, after one that prepares.
-double median_seconds(const std::function<void()>& call) {
+/// Median of a few calls, for up to `seconds`, after one that prepares.
+double median_seconds(const std::function<void()>& call, double most_seconds = 2.0,
+                      std::size_t most_calls = 15) {
   call();
   std::vector<double> seconds;
   double spent = 0.0;
-  while (seconds.size() < 3 || (seconds.size() < 15 && spent < 2.0)) {
+  while (seconds.size() < 3 || (seconds.size() < most_calls && spent < most_seconds)) {
     const double begin = cpu_seconds();
     call();
     seconds.push_back(cpu_seconds() - begin);
@@ -190,20 +191,31 @@ int times(std::size_t d) {
   return 0;
 }
 
+/// Up to where the fast sum is twice as quick. The last column: what the choice of `auto` takes over the
+/// quicker one.
 int crossover(std::size_t d) {
-  const Model model = model_of(std::max(0.0, static_cast<double>(d) - 2.0), d);
-  for (double n = 500; n < 60000; n *= std::numbers::sqrt2) {
-    const auto count = static_cast<std::size_t>(n);
-    const auto x = cloud(Cloud::Uniform, count, d);
-    const auto fast = fast_sum(model, count, 1e-6), direct = direct_sum(model, count);
-    const PairSum chosen(model, count, {});
-    const double slow = median_seconds([&] { forces_of(direct, x); }),
-                 quick = median_seconds([&] { forces_of(fast, x); });
-    fmt::print("| {} | {} | {:.5f} | {:.5f} | {:.2f} | {} |\n", d, count, slow, quick, slow / quick,
-               chosen.method_name());
-    std::fflush(stdout);
-    if (slow > 2.0 * quick) break;
+  double worst = 1.0;
+  for (const double s : {std::max(0.0, static_cast<double>(d) - 2.0), 0.7}) {
+    const Model model = model_of(s, d);
+    for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
+      for (double n = 100; n < 20000; n *= std::numbers::sqrt2) {
+        const auto count = static_cast<std::size_t>(n);
+        const auto x = cloud(Cloud::Uniform, count, d);
+        const auto fast = fast_sum(model, count, tolerance), direct = direct_sum(model, count);
+        const PairSum chosen(model, count, {.tolerance = tolerance});
+        std::vector<double> forces(x.size());
+        const double slow = median_seconds([&] { direct.add_forces(x, 1, forces); }, 0.1, 101),
+                     quick = median_seconds([&] { fast.add_forces(x, 1, forces); }, 0.1, 101),
+                     loss = (chosen.method_name() == "fast" ? quick : slow) / std::min(quick, slow);
+        worst = std::max(worst, loss);
+        fmt::print("| {} | {} | {:.0e} | {} | {:.6f} | {:.6f} | {:.2f} | {} | {:.2f} |\n", d, s, tolerance,
+                   count, slow, quick, slow / quick, chosen.method_name(), loss);
+        std::fflush(stdout);
+        if (slow > 2.0 * quick) break;
+      }
+    }
   }
+  fmt::print("worst loss of auto, d = {}: {:.2f}\n", d, worst);
   return 0;
 }
 
@@ -224,7 +236,8 @@ int main(int argc, char** argv) {
   if (what == "errors") return table("| d | s | tolerance | error | by median force | seconds |", errors);
   if (what == "clouds") return table("| d | cloud | error | seconds | by uniform |", by_cloud);
   if (what == "times") return table("| d | s | N | 1e-3 | 1e-6 | with energy | 1e-10 |", times);
-  if (what == "crossover") return table("| d | N | direct | fast | ratio | auto |", crossover);
+  if (what == "crossover")
+    return table("| d | s | tolerance | N | direct | fast | ratio | auto | loss |", crossover);
   fmt::print(stderr, "usage: {} errors | clouds | times | crossover [dimension [particles]]\n", argv[0]);
   return 2;
 }

@@ -13,6 +13,8 @@
 namespace rieszflow::particle {
 namespace {
 
+constexpr int kick_bisections = 24;
+
 /// Riesz, log and whatever is unbounded at r = 0: their force may be large however smooth the density is.
 bool is_stiff(const Interaction& interaction) {
   return std::holds_alternative<RieszInteraction>(interaction) ||
@@ -74,6 +76,12 @@ double ClosePairs::reach(double timestep) const {
   return near;
 }
 
+double ClosePairs::crowding(double timestep, double volume) const {
+  const double d = static_cast<double>(dimension_), r = reach(timestep);
+  return static_cast<double>(particle_count_) * std::pow(std::numbers::pi, 0.5 * d) /
+         std::tgamma(0.5 * d + 1.0) * std::pow(r, d) / volume;
+}
+
 double ClosePairs::implicit_kick(double r, double timestep) const {
   const double rate = 2.0 * timestep / static_cast<double>(particle_count_);
   const auto kick = [&](double distance) { return rate * force_over_r(distance * distance) * distance; };
@@ -82,7 +90,7 @@ double ClosePairs::implicit_kick(double r, double timestep) const {
   double low = r, high = 2.0 * r;
   while (high - r < kick(high)) high *= 2.0;
   // To 1e-7 of the root: the step itself is no better.
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < kick_bisections; ++i) {
     const double middle = 0.5 * (low + high);
     (middle - r < kick(middle) ? low : high) = middle;
   }
@@ -102,7 +110,7 @@ struct ClosePairs::Recursion {
   std::uint64_t replica, step;
   std::span<double> x;  ///< (particle, dimension) of the replica
   std::pmr::memory_resource* memory;
-  std::int64_t particle_steps = 0;
+  Work work{};
   std::size_t d = all.dimension_;
   const Torus* torus = std::get_if<Torus>(&all.domain_);
 
@@ -212,8 +220,13 @@ struct ClosePairs::Recursion {
     return result;
   }
 
+  void count_pairs(std::size_t members, std::int64_t evaluations) {
+    work.pairs += evaluations * static_cast<std::int64_t>(members * (members - 1) / 2);
+  }
+
   /// sum += sign (1/N) stiff force of each member on each other.
-  void add_internal_forces(Members members, std::span<double> sum, double sign) const {
+  void add_internal_forces(Members members, std::span<double> sum, double sign) {
+    count_pairs(members.size(), 1);
     const double scale = sign / static_cast<double>(all.particle_count_);
     for (std::size_t a = 0; a < members.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
@@ -233,7 +246,7 @@ struct ClosePairs::Recursion {
     const auto point = position(particle);
     for (std::size_t k = 0; k < d; ++k) point[k] += displacement[k] + noise * gaussians[k];
     reflect(all.domain_, point);
-    ++particle_steps;
+    ++work.particle_steps;
   }
 
   /// One step at `level`: `forces` are those at its start, the stiff ones among the members included.
@@ -296,6 +309,7 @@ struct ClosePairs::Recursion {
   void implicit_step(Members members, Numbers frozen, Numbers gaussians, double timestep) {
     List<double> moves(frozen.begin(), frozen.end(), memory);
     for (double& m : moves) m *= timestep;
+    count_pairs(members.size(), kick_bisections);
     for (std::size_t a = 0; a < members.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         const double r = std::sqrt(squared_distance(members[a], members[b]));
@@ -314,9 +328,9 @@ struct ClosePairs::Recursion {
   }
 };
 
-std::int64_t ClosePairs::advance(std::uint64_t replica, std::uint64_t step, std::span<const double> positions,
-                                 std::span<const double> forces, std::span<const double> gaussians,
-                                 std::span<double> next) const {
+ClosePairs::Work ClosePairs::advance(std::uint64_t replica, std::uint64_t step,
+                                     std::span<const double> positions, std::span<const double> forces,
+                                     std::span<const double> gaussians, std::span<double> next) const {
   std::ranges::copy(positions, next.begin());
   std::array<std::byte, 16384> buffer;  // enough for the clusters of a few dozen particles
   std::pmr::monotonic_buffer_resource memory(buffer.data(), buffer.size());
@@ -324,7 +338,8 @@ std::int64_t ClosePairs::advance(std::uint64_t replica, std::uint64_t step, std:
   std::iota(members.begin(), members.end(), std::uint32_t{0});
   Recursion recursion{*this, replica, step, next, &memory};
   recursion.advance(members, forces, gaussians, 0, 1);
-  return recursion.particle_steps - static_cast<std::int64_t>(particle_count_);
+  recursion.work.particle_steps -= static_cast<std::int64_t>(particle_count_);
+  return recursion.work;
 }
 
 }  // namespace rieszflow::particle

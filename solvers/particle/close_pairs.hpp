@@ -31,12 +31,19 @@ class ClosePairs {
   /// False when no distance is close at this step size, so that the plain step is the whole step.
   bool possible() const { return reach_[0] > 0.0; }
 
+  /// Mean number of particles closer than the reach of this step to one of a uniform cloud in `volume`: with
+  /// more than a few, clusters of close pairs grow to the whole cloud.
+  double crowding(double timestep, double volume) const;
+
+  struct Work {
+    std::int64_t particle_steps = 0;  ///< beyond one per particle
+    std::int64_t pairs = 0;           ///< forces of pairs taken for them
+  };
   /// One whole step of one replica: next = mirror(x + h force + noise), with substeps where pairs are close.
-  /// positions, forces, gaussians, next: (particle, dimension). Returns the particle steps beyond one per
-  /// particle.
-  std::int64_t advance(std::uint64_t replica, std::uint64_t step, std::span<const double> positions,
-                       std::span<const double> forces, std::span<const double> gaussians,
-                       std::span<double> next) const;
+  /// positions, forces, gaussians, next: (particle, dimension).
+  Work advance(std::uint64_t replica, std::uint64_t step, std::span<const double> positions,
+               std::span<const double> forces, std::span<const double> gaussians,
+               std::span<double> next) const;
 
  private:
   struct Recursion;

@@ -67,7 +67,8 @@ struct State {
 /// Sums over this call of `run`, for reports.
 struct Statistics {
   std::int64_t accepted = 0, proposed = 0;  ///< moves of MALA
-  std::int64_t substeps = 0;  ///< particle steps taken near close pairs, beyond one per particle and step
+  std::int64_t substeps = 0;     ///< particle steps taken near close pairs, beyond one per particle and step
+  std::int64_t close_pairs = 0;  ///< forces of pairs taken for these substeps
   std::int64_t force_evaluations = 0;  ///< of all replicas at once
   double seconds = 0.0;
   /// Mean acceptance of MALA; 1 for the others.

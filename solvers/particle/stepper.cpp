@@ -119,8 +119,8 @@ StepOutcome Stepper::euler_step(ParticleEnsemble& ensemble, std::uint64_t step, 
   const std::size_t chunk = local ? std::max<std::size_t>(n, 1) : 512;
   const std::size_t chunks = (n + chunk - 1) / chunk;
   const auto count = static_cast<std::int64_t>(ensemble.replica_count * chunks);
-  std::int64_t substeps = 0;
-#pragma omp parallel for schedule(dynamic) reduction(+ : substeps) num_threads(threads()) if (threads() > 1)
+  std::int64_t substeps = 0, close = 0;
+#pragma omp parallel for schedule(dynamic) reduction(+ : substeps, close) num_threads(threads()) if (threads() > 1)
   for (std::int64_t index = 0; index < count; ++index) {
     const std::size_t r = static_cast<std::size_t>(index) / chunks;
     const std::size_t begin = static_cast<std::size_t>(index) % chunks * chunk,
@@ -135,7 +135,9 @@ StepOutcome Stepper::euler_step(ParticleEnsemble& ensemble, std::uint64_t step, 
       std::ranges::fill(xi, 0.0);
     }
     if (local) {
-      substeps += close_pairs_->advance(first_replica_ + r, step, x, f, xi, y);
+      const ClosePairs::Work work = close_pairs_->advance(first_replica_ + r, step, x, f, xi, y);
+      substeps += work.particle_steps;
+      close += work.pairs;
       continue;
     }
     for (std::size_t k = 0; k < length; ++k) y[k] = x[k] + timestep_ * f[k] + noise * xi[k];
@@ -152,6 +154,7 @@ StepOutcome Stepper::euler_step(ParticleEnsemble& ensemble, std::uint64_t step, 
     if (const auto fault = first_wall_collision(ensemble)) return fault;
   }
   statistics.substeps += substeps;
+  statistics.close_pairs += close;
   ensemble.positions.swap(next_);
   return {};
 }

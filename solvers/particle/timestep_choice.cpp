@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/expects.hpp"
+#include "solvers/particle/close_pairs.hpp"
 #include "solvers/particle/stepper.hpp"
 
 namespace rieszflow::particle {
@@ -14,7 +15,10 @@ namespace {
 
 constexpr std::size_t pilot_coordinates = 8192, most_pilot_particles = 1024;
 constexpr double most_steps = 2048;
+constexpr double fewest_steps = 8;
 constexpr int most_halvings = 20;
+constexpr double most_close_neighbours = 2.5;
+constexpr double close_pair_seconds = 2e-8;
 constexpr std::uint64_t pilot_seed = 0x9e3779b97f4a7c15;  ///< added to the run's: the pilot shares no noise
 
 ParticleEnsemble pilot_of(const ParticleEnsemble& start) {
@@ -49,42 +53,111 @@ void add_spreads(const ParticleEnsemble& ensemble, std::span<const double> cente
   }
 }
 
-/// Time averages of the spreads over the later half of `steps` steps; empty when a step fails.
-std::vector<double> spreads(const Model& model, ParticleEnsemble ensemble, const Options& options,
-                            std::span<const double> center, double timestep, std::int64_t steps,
-                            int coarsening) {
-  Stepper stepper(model, ensemble, options, coarsening);
-  stepper.set_timestep(timestep);
-  std::vector<double> sums(ensemble.replica_count, 0.0);
-  Statistics statistics;
-  // Both ensembles are averaged over the same instants, the ends of whole coarse steps.
-  const std::int64_t stride = coarsening == 0 ? 2 : 1;
-  double count = 0.0;
-  for (std::int64_t step = 0; step < steps; ++step) {
-    if (stepper.advance(ensemble, static_cast<std::uint64_t>(step), statistics)) return {};
-    if ((step + 1) % stride != 0 || 2 * (step + 1) <= steps) continue;
-    add_spreads(ensemble, center, sums);
-    count += 1.0;
+/// The ensembles of a pilot and what they may cost.
+struct Pilot {
+  const Model& model;
+  const ParticleEnsemble& start;
+  const Options& options;
+  std::vector<double> center;
+  double step_seconds;  ///< of all replicas, without close pairs
+  double seconds = 0.0;
+
+  Pilot(const Model& of, const ParticleEnsemble& particles, const Options& with)
+      : model(of),
+        start(particles),
+        options(with),
+        center(particles.dimension, 0.0),
+        step_seconds(static_cast<double>(start.replica_count) *
+                     PairSum::expected_cost(model, start.particle_count, options.summation).seconds) {
+    for (std::size_t at = 0; at < start.positions.size(); ++at)
+      center[at % start.dimension] += start.positions[at] * static_cast<double>(start.dimension) /
+                                      static_cast<double>(start.positions.size());
   }
-  for (double& sum : sums) sum /= count;
-  return sums;
+
+  /// Time averages of the spreads over the later half of `steps` steps; empty when a step fails or the work
+  /// runs out.
+  std::vector<double> spreads(double timestep, std::int64_t steps, int coarsening) {
+    ParticleEnsemble ensemble = start;
+    Stepper stepper(model, ensemble, options, coarsening);
+    stepper.set_timestep(timestep);
+    std::vector<double> sums(ensemble.replica_count, 0.0);
+    Statistics statistics;
+    // Both ensembles are averaged over the same instants, the ends of whole coarse steps.
+    const std::int64_t stride = coarsening == 0 ? 2 : 1;
+    const double before = seconds;
+    double count = 0.0;
+    for (std::int64_t step = 0; step < steps; ++step) {
+      if (stepper.advance(ensemble, static_cast<std::uint64_t>(step), statistics)) return {};
+      seconds = before + step_seconds * static_cast<double>(step + 1) +
+                close_pair_seconds * static_cast<double>(statistics.close_pairs);
+      if (seconds > most_pilot_seconds) return {};
+      if ((step + 1) % stride != 0 || 2 * (step + 1) <= steps) continue;
+      add_spreads(ensemble, center, sums);
+      count += 1.0;
+    }
+    for (double& sum : sums) sum /= count;
+    return sums;
+  }
+
+  /// What the first step of this length takes, close pairs included.
+  double seconds_of_step(double timestep) {
+    const double before = seconds;
+    spreads(timestep, 1, 1);
+    return seconds - before;
+  }
+
+  /// True when a step leaves close pairs in clusters of a few, in a cloud that fills its domain, or without
+  /// walls two deviations to each side.
+  bool is_sparse(const ClosePairs& pairs, double timestep) const {
+    if (options.scheme != Scheme::Reflected) return true;
+    double room = 1.0;
+    if (std::holds_alternative<WholeSpace>(model.domain)) {
+      std::vector<double> squares(start.dimension, 0.0);
+      for (std::size_t at = 0; at < start.positions.size(); ++at)
+        squares[at % start.dimension] += std::pow(start.positions[at] - center[at % start.dimension], 2);
+      const auto count = static_cast<double>(start.positions.size() / start.dimension);
+      for (const double square : squares) room *= 4.0 * std::sqrt(square / count);
+    } else {
+      room = volume(model.domain);
+    }
+    return !(room > 0.0) || pairs.crowding(timestep, room) <= most_close_neighbours;
+  }
+};
+
+/// The first replicas, as many as a budget of seconds pays for, at least `fewest`.
+void keep_affordable(ParticleEnsemble& pilot, double budget, double seconds_of_one, std::size_t fewest) {
+  const double affordable = std::min(budget / seconds_of_one, static_cast<double>(pilot.replica_count));
+  pilot.replica_count = std::max(std::min(fewest, pilot.replica_count), static_cast<std::size_t>(affordable));
+  pilot.positions.resize(pilot.replica_count * pilot.particle_count * pilot.dimension);
 }
 
-TimestepChoice by_halving(const Model& model, const ParticleEnsemble& pilot, const Options& options,
-                          double longest, double end, double accuracy) {
-  std::vector<double> center(pilot.dimension, 0.0);
-  for (std::size_t at = 0; at < pilot.positions.size(); ++at)
-    center[at % pilot.dimension] += pilot.positions[at] * static_cast<double>(pilot.dimension) /
-                                    static_cast<double>(pilot.positions.size());
+TimestepChoice by_halving(const Model& model, ParticleEnsemble start, const Options& options, double longest,
+                          double end, double accuracy) {
+  keep_affordable(
+      start, 0.25 * most_pilot_seconds,
+      3.0 * fewest_steps * PairSum::expected_cost(model, start.particle_count, options.summation).seconds, 2);
+  Pilot pilot(model, start, options);
+  const ClosePairs pairs(model, start.particle_count, options.seed);
   const double order = options.scheme == Scheme::Projected ? Projected::weak_order : Reflected::weak_order;
   const double share = 1.0 / (std::exp2(order) - 1.0), mixing = mixing_time(model, end);
+  const double shortest = std::ldexp(longest, -most_halvings);
   TimestepChoice choice;
   double step = longest;
-  while (step > mixing / 8.0) step *= 0.5;
-  for (; step >= std::ldexp(longest, -most_halvings); step *= 0.5) {
-    const auto steps = static_cast<std::int64_t>(std::min(most_steps / 2.0, std::ceil(mixing / step)));
-    const auto coarse = spreads(model, pilot, options, center, step, steps, 1);
-    const auto fine = spreads(model, pilot, options, center, 0.5 * step, 2 * steps, 0);
+  while (step > mixing / 8.0 || (step > 2.0 * shortest && !pilot.is_sparse(pairs, step))) step *= 0.5;
+  for (; step >= shortest; step *= 0.5) {
+    // Where close pairs make the fewest steps too dear, shorter ones have fewer of them.
+    const double seconds = pilot.seconds_of_step(step),
+                 affordable = std::floor(0.25 * most_pilot_seconds / (3.0 * seconds));
+    if (affordable < fewest_steps && seconds > 2.0 * pilot.step_seconds) continue;
+    const auto steps = static_cast<std::int64_t>(
+        std::min({most_steps / 2.0, std::max(fewest_steps, affordable), std::ceil(mixing / step)}));
+    const double left = most_pilot_seconds - pilot.seconds;
+    if (3.0 * static_cast<double>(steps) * seconds > left && choice.measured > 0.0) break;
+    const auto coarse = pilot.spreads(step, steps, 1);
+    const auto fine = pilot.spreads(0.5 * step, 2 * steps, 0);
+    choice.seconds = pilot.seconds;
+    if (choice.measured == 0.0) choice.timestep = 0.5 * step;
+    if (pilot.seconds > most_pilot_seconds) break;
     choice.sweeps += 3 * steps;
     choice.timestep = 0.5 * step;
     if (coarse.empty() || fine.empty()) continue;
@@ -102,11 +175,21 @@ TimestepChoice by_halving(const Model& model, const ParticleEnsemble& pilot, con
       return choice;
     }
   }
+  if (step >= shortest && choice.measured > 0.0) {
+    choice.timestep *= std::pow(accuracy / choice.measured, 1.0 / order);
+    choice.measured = accuracy;
+    choice.reached = choice.extrapolated = true;
+  }
   return choice;
 }
 
 TimestepChoice by_acceptance(const Model& model, ParticleEnsemble pilot, const Options& options,
                              double longest, double end) {
+  // A sweep sums over the row of each moved particle twice.
+  const double sweep_seconds =
+      4.0 * PairSum::expected_cost(model, pilot.particle_count, {.method = PairSum::Method::Direct}).seconds;
+  keep_affordable(pilot, 0.5 * most_pilot_seconds, static_cast<double>(mala_warm_up_sweeps) * sweep_seconds,
+                  1);
   TimestepChoice choice{.sweeps = mala_warm_up_sweeps, .reached = true};
   // Steps beyond the time in which diffusion mixes the domain propose nothing new.
   const double largest = std::min(longest, mixing_time(model, end));
@@ -125,6 +208,7 @@ TimestepChoice by_acceptance(const Model& model, ParticleEnsemble pilot, const O
     accepted += acceptance;
   }
   const double half = 0.5 * static_cast<double>(mala_warm_up_sweeps);
+  choice.seconds = static_cast<double>(mala_warm_up_sweeps * pilot.replica_count) * sweep_seconds;
   choice.timestep = std::exp(later / half);
   choice.measured = accepted / half;
   return choice;

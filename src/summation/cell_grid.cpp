@@ -48,12 +48,21 @@ CellGrid::Regions CellGrid::crowded(std::span<const std::uint32_t> counts, doubl
   // Axes from the left, the missing ones of length one behind.
   std::array<std::size_t, 3> blocks{};
   for (std::size_t k = 0; k < 3; ++k) blocks[k] = (cells_[k] + block_[k] - 1) / block_[k];
+  const auto ends = [&](std::size_t block, std::size_t k) {
+    return std::min((block + 1) * block_[k], cells_[k]);
+  };
   const auto for_cells = [&](const auto& visit) {
     std::size_t cell = 0;
-    for (std::size_t a = 0; a < cells_[0]; ++a) {
-      for (std::size_t b = 0; b < cells_[1]; ++b) {
-        const std::size_t row = (a / block_[0] * blocks[1] + b / block_[1]) * blocks[2];
-        for (std::size_t c = 0; c < cells_[2]; ++c, ++cell) visit(cell, row + c / block_[2]);
+    for (std::size_t p = 0; p < blocks[0]; ++p) {
+      for (std::size_t a = p * block_[0]; a < ends(p, 0); ++a) {
+        for (std::size_t q = 0; q < blocks[1]; ++q) {
+          for (std::size_t b = q * block_[1]; b < ends(q, 1); ++b) {
+            for (std::size_t r = 0; r < blocks[2]; ++r) {
+              const std::size_t block = (p * blocks[1] + q) * blocks[2] + r;
+              for (std::size_t c = r * block_[2]; c < ends(r, 2); ++c, ++cell) visit(cell, block);
+            }
+          }
+        }
       }
     }
   };

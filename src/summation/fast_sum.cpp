@@ -54,8 +54,7 @@ const Accuracy& accuracy_for(double tolerance) {
   return found != accuracies.end() ? *found : accuracies.back();
 }
 
-/// Unit costs in seconds, one thread of a Zen 5 core; the ratio to the direct sum is set so that the two
-/// methods cross where `bench_fast_sum crossover` measures it. Ratios decide.
+/// Unit costs in seconds by which meshes are planned. Ratios decide.
 struct Costs {
   double near_pair = 1.2e-9;    ///< per pair of particles that the near sum looks at
   double direct_pair = 0.8e-9;  ///< per unordered pair of the direct sum
@@ -64,6 +63,53 @@ struct Costs {
   double particle = 6e-8;       ///< per particle: sorting, copies, window weights
 };
 constexpr Costs costs;
+
+/// Seconds by which the methods are compared, one thread of a Zen 4 core with AVX-512: least squares over the
+/// times that `bench_fast_sum crossover` prints, N = 100 .. 25,000, every dimension, kernels of every kind,
+/// tolerances 1e-3, 1e-6 and 1e-9.
+struct Prices {
+  double call, particle, window_node, mesh_node;
+  double near_pair;  ///< over that of the direct sum
+};
+constexpr std::array<Prices, 3> prices_by_dimension = {{{7.1e-6, 2.3e-8, 4.8e-9, 2.6e-9, 0.05},
+                                                        {0.0, 8.7e-8, 0.89e-9, 6.7e-9, 0.8},
+                                                        {1.7e-4, 2.4e-7, 0.67e-9, 2.3e-9, 2.74}}};
+constexpr double direct_coordinate = 1e-8;  ///< of the direct sum, per particle and axis
+
+/// Of an unordered pair of the direct sum; narrower vectors take as many times longer.
+double direct_pair_seconds(simd::RadialKind kind, std::size_t d) {
+  struct Line {
+    double constant, per_axis;
+  };
+  const auto line = [kind]() -> Line {
+    switch (kind) {
+      case simd::RadialKind::Logarithm:
+        return {0.24e-9, 0.085e-9};
+      case simd::RadialKind::InverseFirst:
+        return {0.33e-9, 0.14e-9};
+      case simd::RadialKind::InverseSquare:
+        return {0.2e-9, 0.13e-9};
+      case simd::RadialKind::Distance:
+        return {0.24e-9, 0.14e-9};
+      case simd::RadialKind::Power:
+        return {0.63e-9, 0.155e-9};
+      case simd::RadialKind::Gaussian:
+        return {0.29e-9, 0.22e-9};
+      case simd::RadialKind::Morse:
+        return {1.07e-9, 0.48e-9};
+    }
+    return {};
+  }();
+  constexpr double widest = 8.0;
+  return (line.constant + line.per_axis * static_cast<double>(d)) * widest /
+         static_cast<double>(simd::direct_kernels().lanes);
+}
+
+double direct_pair_seconds(const std::vector<RadialTerm>& terms, std::size_t d) {
+  double sum = 0.0;
+  for (const RadialTerm& term : terms) sum += direct_pair_seconds(term.kernel.kind, d);
+  return sum;
+}
 
 /// Volume of the ball of radius r over the volume of the cube of edge 1.
 double ball_volume(std::size_t d, double r) {
@@ -111,6 +157,7 @@ struct Layout {
   std::array<std::size_t, 3> nodes{1, 1,
                                    1};  ///< of the mesh: what the cloud and its windows touch, or a period
   bool periodic = false;
+  double padded_nodes = 0.0, near_pairs = 0.0;
   double mesh_seconds = 0.0;  ///< both transforms, spreading, interpolation
   double seconds = 0.0;
 
@@ -144,9 +191,10 @@ struct Layout {
     for (std::size_t k = 0; k < d; ++k) nodes[k] = static_cast<std::size_t>(periodic ? period[k] : count[k]);
     const double n = cloud.particle_count;
     const double neighbours = n * std::min(1.0, 1.7 * cloud.crowding * ball_volume(d, cutoff) / volume);
-    mesh_seconds =
-        costs.mesh_node * std::min(open, closed) + n * (costs.window_node * window + costs.particle);
-    seconds = mesh_seconds + costs.near_pair * 0.5 * n * neighbours;
+    padded_nodes = std::min(open, closed);
+    near_pairs = 0.5 * n * neighbours;
+    mesh_seconds = costs.mesh_node * padded_nodes + n * (costs.window_node * window + costs.particle);
+    seconds = mesh_seconds + costs.near_pair * near_pairs;
   }
 };
 
@@ -251,8 +299,11 @@ class Level {
     above_ = above;
     const std::array<double, 3> extent = box_about(x);
     const auto size = std::span<const double>(extent).first(all.d);
+    std::optional<Layout> planned;  // whose cells are counted
     const auto plan = [&](double crowding, bool uneven) {
       const Layout layout = best_layout(all.shape, {size, typical_count(), crowding, uneven, outer});
+      if (planned == layout) return layout;
+      planned = layout;
       set_layout(layout, extent);
       count_cells(x);
       pairs_ = near_pairs(nullptr);
@@ -378,15 +429,16 @@ class Level {
     const std::size_t d = all.d;
     const bool bounded = !std::holds_alternative<WholeSpace>(all.domain);
     const Box limits = bounded ? bounding_box(all.domain) : Box{};
-    std::array<double, 3> extent{}, high{};
-    for (std::size_t k = 0; k < d; ++k) lower_[k] = high[k] = x[member(0) * d + k];
+    std::array<double, 3> extent{}, low{}, high{};
+    for (std::size_t k = 0; k < d; ++k) low[k] = high[k] = x[member(0) * d + k];
     for (std::size_t i = 0; i < count_; ++i) {
       const double* const point = &x[member(i) * d];
       for (std::size_t k = 0; k < d; ++k) {
-        lower_[k] = std::min(lower_[k], point[k]);
+        low[k] = std::min(low[k], point[k]);
         high[k] = std::max(high[k], point[k]);
       }
     }
+    lower_ = low;
     for (std::size_t k = 0; k < d; ++k) {
       // A cloud without extent along an axis still needs a box: relative to where it is, and large enough for
       // its volume and its inverse powers to be numbers.
@@ -851,7 +903,14 @@ Layout uniform_layout(const std::vector<RadialTerm>& terms, std::size_t particle
 
 double FastSum::expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
                                  std::size_t dimension, double tolerance) {
-  return uniform_layout(terms, particle_count, dimension, tolerance).seconds;
+  const Layout layout = uniform_layout(terms, particle_count, dimension, tolerance);
+  const Prices& prices = prices_by_dimension[dimension - 1];
+  // The last axis of a window is filled up to whole vectors.
+  const int width = accuracy_for(tolerance).width;
+  const double window = (width <= 8 ? 8.0 : 16.0) * std::pow(width, static_cast<double>(dimension) - 1.0);
+  return prices.call + prices.mesh_node * layout.padded_nodes +
+         static_cast<double>(particle_count) * (prices.window_node * window + prices.particle) +
+         prices.near_pair * direct_pair_seconds(terms, dimension) * layout.near_pairs;
 }
 
 double FastSum::expected_bytes(const std::vector<RadialTerm>& terms, std::size_t particle_count,
@@ -865,10 +924,11 @@ double FastSum::expected_bytes(const std::vector<RadialTerm>& terms, std::size_t
          static_cast<double>(particle_count) * (2.0 * static_cast<double>(dimension) * sizeof(double) + 32.0);
 }
 
-double FastSum::expected_direct_seconds(std::size_t particle_count, std::size_t dimension) {
-  const double pairs = 0.5 * static_cast<double>(particle_count) * static_cast<double>(particle_count);
-  return pairs * (dimension > 3 ? 0.25 * static_cast<double>(dimension) * costs.direct_pair
-                                : costs.direct_pair * (dimension == 3 ? 1.0 : 0.45));
+double FastSum::expected_direct_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
+                                        std::size_t dimension) {
+  const double n = static_cast<double>(particle_count);
+  return 0.5 * n * n * direct_pair_seconds(terms, dimension) +
+         direct_coordinate * n * static_cast<double>(dimension * terms.size());
 }
 
 }  // namespace rieszflow

@@ -48,15 +48,16 @@ class FastSum {
   /// positions, forces: (particle, dimension).
   bool add(std::span<const double> positions, std::span<double> forces, double* energy);
 
-  /// Seconds that one evaluation and one direct evaluation are expected to take for a uniform cloud: measured
-  /// unit costs of one machine, good to a factor of two; their ratio decides.
+  /// Seconds that one evaluation and one direct evaluation are expected to take for a uniform cloud on one
+  /// thread: a fit to the times of one machine, whose ratio decides between the two.
   static double expected_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
                                  std::size_t dimension, double tolerance);
   /// At most held at one time, the mesh and its transforms above all.
   static double expected_bytes(const std::vector<RadialTerm>& terms, std::size_t particle_count,
                                std::size_t dimension, double tolerance);
   /// Any dimension.
-  static double expected_direct_seconds(std::size_t particle_count, std::size_t dimension);
+  static double expected_direct_seconds(const std::vector<RadialTerm>& terms, std::size_t particle_count,
+                                        std::size_t dimension);
 
  private:
   struct Implementation;

@@ -275,7 +275,7 @@ struct PairSum::Implementation {
     if (options.method == Method::Fast) return true;
     const double share = options.precision == Precision::Single ? 0.5 : 1.0;
     return FastSum::expected_seconds(terms.radial, count, dimension, options.tolerance) <
-           share * FastSum::expected_direct_seconds(count, dimension);
+           share * FastSum::expected_direct_seconds(terms.radial, count, dimension);
   }
   bool single() const { return options.precision == Precision::Single; }
   std::size_t stride() const { return (particle_count + simd::padding - 1) / simd::padding * simd::padding; }
@@ -678,8 +678,8 @@ PairSum::Cost PairSum::expected_cost(const Model& model, std::size_t particle_co
     cost.seconds += uneven * FastSum::expected_seconds(terms.radial, particle_count, d, options.tolerance);
     cost.bytes += uneven * FastSum::expected_bytes(terms.radial, particle_count, d, options.tolerance);
   } else if (terms.has_pairs()) {
-    cost.seconds += share * static_cast<double>(terms.radial.size()) * pairs / (0.5 * n * n) *
-                    FastSum::expected_direct_seconds(particle_count, d);
+    cost.seconds +=
+        share * pairs / (0.5 * n * n) * FastSum::expected_direct_seconds(terms.radial, particle_count, d);
     if (!few) cost.bytes += coordinates * (2.0 * sizeof(double) + (share < 1.0 ? 3.0 * sizeof(float) : 0.0));
   }
   return cost;

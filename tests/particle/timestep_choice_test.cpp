@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "helpers.hpp"
+#include "potentials/expression.hpp"
 
 namespace rieszflow::particle {
 namespace {
@@ -71,6 +72,36 @@ TEST(TimestepChoice, MalaStepsNoFurtherThanDiffusionMixesTheDomain) {
   const auto start = uniform_ensemble(free.domain, 8, 10);
   const TimestepChoice choice = choose_timestep(free, start, options, 50.0, 100.0, 0.005);
   EXPECT_NEAR(choice.timestep, 2.0 * std::pow(2.0 / M_PI, 2), 1e-3);
+}
+
+TEST(TimestepChoice, WorkIsBoundedHoweverSingularTheModel) {
+  // A first step of 0.1 would join all thousand particles into one cluster of close pairs.
+  const auto start = uniform_ensemble(Box{{-1.0}, {1.0}}, 8, 1000);
+  const Model gas{Box{{-1.0}, {1.0}}, {}, {RieszInteraction{.exponent = 0.9}}, 2.0};
+  for (const Scheme scheme : {Scheme::Reflected, Scheme::Mala}) {
+    const TimestepChoice choice = choose_timestep(gas, start, {.scheme = scheme, .seed = 4}, 0.1, 2.0, 0.005);
+    EXPECT_TRUE(choice.reached);
+    EXPECT_GT(choice.timestep, 0.0);
+    EXPECT_LE(choice.seconds, 1.02 * most_pilot_seconds);
+  }
+}
+
+TEST(TimestepChoice, FollowsFromTheWeakOrderWhenWorkRunsOut) {
+  // A dear interaction that does nothing beside the well of stiffness 4, whose bias is 2 h exactly.
+  const Model well{
+      WholeSpace{1},
+      {QuadraticPotential{.stiffness = 4.0}},
+      {ExpressionInteraction{std::make_shared<ExpressionFunction>("0 * r^2", std::vector<std::string>{"r"})}},
+      1.0};
+  const auto start = uniform_ensemble(Box{{-1.0}, {1.0}}, 8, 300);
+  const TimestepChoice choice =
+      choose_timestep(well, start, {.scheme = Scheme::Reflected, .seed = 4}, 0.5, 3.0, 0.002);
+  ASSERT_TRUE(choice.reached);
+  ASSERT_TRUE(choice.extrapolated);
+  EXPECT_LE(choice.seconds, 1.02 * most_pilot_seconds);
+  const double bias = 1.0 / (1.0 - 2.0 * choice.timestep) - 1.0;
+  EXPECT_LE(bias, 0.002);
+  EXPECT_GE(bias, 0.002 / 10.0);
 }
 
 TEST(TimestepChoice, SaysSoWhenNoStepIsSmallEnough) {

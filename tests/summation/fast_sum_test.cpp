@@ -195,6 +195,21 @@ TEST(FastSum, AutomaticIsDirectForFewAndFastForMany) {
   EXPECT_EQ(PairSum(box_model(5, {LogarithmicInteraction{}}), 1000000, {}).method_name(), "direct");
 }
 
+TEST(FastSum, IsChosenEarlierForAKernelThatCostsMore) {
+  for (const std::size_t d : {1, 2, 3}) {
+    const auto first_fast = [&](const Interaction& w) {
+      std::size_t n = 16;
+      while (n < 1000000 && PairSum(box_model(d, {w}), n, {}).method_name() == "direct") n += n / 8;
+      return n;
+    };
+    const std::size_t log = first_fast(LogarithmicInteraction{}),
+                      power = first_fast(RieszInteraction{.exponent = 0.7});
+    EXPECT_LT(power, log) << d;
+    EXPECT_GT(power, 50) << d;
+    EXPECT_LT(log, 20000) << d;
+  }
+}
+
 TEST(FarField, ForceIsTheDerivativeOfTheValueAndBeyondTheNearRadiusItIsTheKernel) {
   using simd::RadialKind;
   const double cutoff = 2.0;
