@@ -209,6 +209,12 @@ TEST(Document, EveryTruncationOfAConfigIsReadOrRefusedWithALine) {
   }
 }
 
+TEST(Document, KeysThatBeginAsNoKeyDoesAreRefusedWithALine) {
+  for (const char* text :
+       {"[", "[ ", "[,]", "[=", "[.a]", "[a.]", "[a.,]", "[[", "[[,]]", "=", "= 1", "a.=1", "a.", ",", "[\n"})
+    EXPECT_TRUE(problems(text).starts_with("c.toml:")) << text;
+}
+
 TEST(Document, FilesThatAreNoConfigAreRefusedWithASentence) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "rieszflow no config";
   std::filesystem::create_directories(folder);
