@@ -72,8 +72,8 @@ struct Prices {
   double near_pair;  ///< over that of the direct sum
 };
 constexpr std::array<Prices, 3> prices_by_dimension = {{{7.1e-6, 2.3e-8, 4.8e-9, 2.6e-9, 0.05},
-                                                        {0.0, 8.7e-8, 0.89e-9, 6.7e-9, 0.8},
-                                                        {1.7e-4, 2.4e-7, 0.67e-9, 2.3e-9, 2.74}}};
+                                                        {8.0e-6, 8.7e-8, 0.89e-9, 6.7e-9, 0.8},
+                                                        {1.7e-4, 2.4e-7, 0.67e-9, 1.8e-9, 2.3}}};
 constexpr double direct_coordinate = 1e-8;  ///< of the direct sum, per particle and axis
 
 /// Of an unordered pair of the direct sum; narrower vectors take as many times longer.
