@@ -210,8 +210,8 @@ TEST(Document, EveryTruncationOfAConfigIsReadOrRefusedWithALine) {
 }
 
 TEST(Document, KeysThatBeginAsNoKeyDoesAreRefusedWithALine) {
-  for (const char* text :
-       {"[", "[ ", "[,]", "[=", "[.a]", "[a.]", "[a.,]", "[[", "[[,]]", "=", "= 1", "a.=1", "a.", ",", "[\n"})
+  for (const char* text : {"[", "[ ", "[,]", "[=", "[.a]", "[a.]", "[a.,]", "[[", "é = 1", "a é", "[[,]]",
+                           "=", "= 1", "a.=1", "a.", ",", "[\n"})
     EXPECT_TRUE(problems(text).starts_with("c.toml:")) << text;
 }
 
