@@ -84,6 +84,7 @@ Command run_command(CLI::App& program) {
       "  rieszflow run experiments/demo.toml --set 'model.interaction[0].strength=2' --seed 7 --force\n"
       "  rieszflow run experiments/demo.toml --dry-run\n"
       "  rieszflow run out/demo/config.toml --out out/demo --resume\n"
+      "  mpirun -n 4 rieszflow run experiments/demo.toml --threads 1\n"
       "Exit codes: 0 done, 2 the input, 3 the mathematics (blow-up, no convergence), 4 the machine (disk, "
       "memory),\n"
       "130 interrupted: the step is finished, a checkpoint written, and --resume continues.");

@@ -178,7 +178,7 @@ TEST(ClosedFormModel, MetropolisedParticlesHaveTheExactMeanOfTheFiniteSystem) {
       particle::run(model, state, {.scheme = particle::Scheme::Mala, .timestep = 0.25, .seed = 3},
                     Schedule::every(0.5, 0.0, 40.0), observe, {});
   ASSERT_EQ(result.status, RunStatus::Completed);
-  EXPECT_GT(result.statistics.acceptance, 0.5);
+  EXPECT_GT(result.statistics.acceptance(), 0.5);
   for (double& mean : means) mean /= static_cast<double>(visits);
   const Estimate measured = mean_estimate(means);
   EXPECT_NEAR(measured.value, exact, 4 * std::hypot(measured.standard_error, exact_error));
