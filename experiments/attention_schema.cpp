@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "attention/random_features.hpp"
+
 namespace rieszflow::catalogue {
 namespace {
 
@@ -188,6 +190,13 @@ Section phase_a() {
 const config::Schema& attention() {
   static const config::Schema schema{top(), study(), dataset(), model(), training(), phase_a()};
   return schema;
+}
+
+std::vector<std::pair<std::string, std::string>> attention_kinds() {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const rieszflow::attention::AttentionKind kind : rieszflow::attention::attention_kinds())
+    lines.emplace_back(rieszflow::attention::name(kind), rieszflow::attention::meaning(kind));
+  return lines;
 }
 
 }  // namespace rieszflow::catalogue

@@ -172,6 +172,11 @@ DatasetReading read_dataset(const std::filesystem::path& file, const std::string
   }
   std::vector<double> means;
   const std::vector<double> scales = deviations(data, means);
+  for (std::size_t k = 0; k < scales.size(); ++k) {
+    if (!std::isfinite(scales[k]))
+      problem("the numbers of column \"" + data.inputs[k] +
+              "\" are so large that their variance is no number");
+  }
   if (std::all_of(scales.begin(), scales.end(), [](double scale) { return scale == 0.0; }))
     problem("every input column is constant: there is nothing to learn from");
   return out;

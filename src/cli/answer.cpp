@@ -1,6 +1,7 @@
 #include "cli/answer.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -76,6 +77,7 @@ int code_of(bool wants_json, const std::function<int()>& action) {
 int answer(int argc, char** argv, const std::function<int()>& action) {
   const bool wants_json =
       std::any_of(argv + 1, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of a write, with the file's name
   const int code = code_of(wants_json, action);
   const Ranks ranks = Ranks::all();
   if (code == machine_fault || code == program_fault) ranks.abandon(code);  // the others wait for this one

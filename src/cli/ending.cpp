@@ -33,11 +33,16 @@ int exit_code(RunStatus status) {
 
 std::map<std::string, std::string> provenance() {
   const BuildInfo& info = build_info();
+  // Words of a command line need not be UTF-8; what is kept with the results is.
+  using Json = nlohmann::ordered_json;
+  const std::string line =
+      Json::parse(Json(command_line()).dump(-1, ' ', false, Json::error_handler_t::replace))
+          .get<std::string>();
   return {{"version", info.version},
           {"commit", info.commit},
           {"compiler", info.compiler},
           {"libraries", info.libraries},
-          {"command_line", command_line()}};
+          {"command_line", line}};
 }
 
 int conclude(Console& console, const std::string& command, const std::filesystem::path& folder,

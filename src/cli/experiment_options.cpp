@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <thread>
 
 namespace rieszflow::cli {
@@ -49,8 +50,20 @@ void add_experiment_options(CLI::App& command, ExperimentOptions& options) {
   command.add_option("--set", options.overrides, "another value for a key of the config; repeatable")
       ->type_name("key.path=value")
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "seed of all random numbers, instead of the config's")
-      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()).description(""));
+  command
+      .add_option_function<std::string>(
+          "--seed",
+          [&options](const std::string& text) {
+            std::int64_t seed = -1;
+            const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), seed);
+            if (fault != std::errc{} || end != text.data() + text.size() || seed < 0)
+              throw CLI::ValidationError("--seed",
+                                         "\"" + text + "\" is no seed, must be an integer from 0 to " +
+                                             std::to_string(std::numeric_limits<std::int64_t>::max()));
+            options.seed = seed;
+          },
+          "seed of all random numbers, instead of the config's")
+      ->type_name("INT");
   command.add_option("--threads", options.threads, "threads (default: all cores); never changes a result")
       ->check(CLI::Range(1, 4096).description(""));
   command

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "attention/random_features.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
+#include "experiments/attention_schema.hpp"
 #include "experiments/catalogue.hpp"
 #include "experiments/learning_config.hpp"
 #include "experiments/verify.hpp"
@@ -23,8 +23,8 @@ Command list_command(CLI::App& program) {
             for (const learning::Method method : learning::methods())
               fmt::print("  {:<24} {}\n", learning::name(method), learning::meaning(method));
             fmt::print("\nattention of a variant\n");
-            for (const attention::AttentionKind kind : attention::attention_kinds())
-              fmt::print("  {:<24} {}\n", attention::name(kind), attention::meaning(kind));
+            for (const auto& [name, meaning] : catalogue::attention_kinds())
+              fmt::print("  {:<24} {}\n", name, meaning);
             for (const verify::Chapter& chapter : verify::catalogue()) {
               fmt::print("\nclaims of verify: {}\n", chapter.title);
               for (const verify::Claim& claim : chapter.claims)

@@ -11,6 +11,7 @@
 #include "cli/exit_code.hpp"
 #include "core/ranks.hpp"
 #include "io/files.hpp"
+#include "io/run_file.hpp"
 
 namespace rieszflow::cli {
 namespace {
@@ -114,6 +115,7 @@ bool prepare(const fs::path& folder, const ExperimentOptions& options, const std
         fmt::format("{}: the folder cannot be written: {}", folder.string(), std::strerror(errno)));
   }
   if (options.force) {
+    io::RunFile::expect_no_writer(folder / "run.h5");
     for (const fs::path& result : results) {
       fs::remove(result, error);
       if (error)

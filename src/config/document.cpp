@@ -408,6 +408,10 @@ struct Document::Reader {
 
   void apply_override(const std::string& text) {
     const Table::Place place{.override = true};
+    if (first_line_that_is_no_text(text) > 0) {
+      document.add(place, "", "is no text (a NUL byte or no UTF-8), must be key.path=value");
+      return;
+    }
     const auto equals = text.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
       document.add(place, "", toml_text(text) + " is no override, must be key.path=value");

@@ -392,10 +392,9 @@ std::string File::image() {
 
 bool File::exists(const std::string& object) const {
   for (std::size_t end = object.find('/');; end = object.find('/', end + 1)) {  // each link on the way
-    if (H5Lexists(id_, object.substr(0, end).c_str(), H5P_DEFAULT) <= 0) {
-      H5Eclear2(H5E_DEFAULT);
-      return false;
-    }
+    const htri_t found = H5Lexists(id_, object.substr(0, end).c_str(), H5P_DEFAULT);
+    if (found < 0) fail(path_, "look for " + object);  // a damaged group is no absent one
+    if (found == 0) return false;
     if (end == std::string::npos) return true;
   }
 }
@@ -408,11 +407,9 @@ void File::make_group(const std::string& group) {
 std::vector<std::string> File::members(const std::string& group) const {
   std::vector<std::string> names;
   if (!exists(group)) return names;
-  const Handle handle(H5Gopen2(id_, group.c_str(), H5P_DEFAULT), H5Gclose);
-  if (handle < 0) {  // a dataset has no members
-    H5Eclear2(H5E_DEFAULT);
-    return names;
-  }
+  const Handle handle(H5Oopen(id_, group.c_str(), H5P_DEFAULT), H5Oclose);
+  if (handle < 0) fail(path_, "open " + group);
+  if (H5Iget_type(handle) != H5I_GROUP) return names;  // a dataset has no members
   if (H5Literate(handle, H5_INDEX_NAME, H5_ITER_INC, nullptr, add_name, &names) < 0)
     fail(path_, "list " + group);
   return names;

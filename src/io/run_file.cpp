@@ -186,6 +186,8 @@ RunFile::~RunFile() = default;
 RunFile::RunFile(RunFile&&) noexcept = default;
 RunFile& RunFile::operator=(RunFile&&) noexcept = default;
 
+void RunFile::expect_no_writer(const fs::path& path) { remove_stale(path); }
+
 RunFile RunFile::create(const fs::path& path, const Manifest& manifest) {
   if (fs::exists(path)) throw FileError(path.string() + ": cannot create: it exists");
   remove_stale(path);

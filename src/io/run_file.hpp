@@ -39,6 +39,8 @@ class RunFile {
  public:
   /// New file; the target must not exist. It appears with the first commit.
   static RunFile create(const std::filesystem::path& path, const Manifest& manifest);
+  /// FileError when another process is writing it.
+  static void expect_no_writer(const std::filesystem::path& path);
   /// Continues a committed file. What a killed run had not committed is gone; what it committed after its
   /// last checkpoint is removed by `drop_after`.
   static RunFile resume(const std::filesystem::path& path);

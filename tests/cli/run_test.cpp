@@ -97,6 +97,33 @@ TEST_F(Run, ForceReplacesResultsAndLeavesOtherFiles) {
   EXPECT_EQ(content(folder_ / "results/figures/mine.dat"), "mine");
 }
 
+TEST_F(Run, ForceTouchesNothingThatAnotherProcessIsWriting) {
+  ASSERT_EQ(run({"run", "small.toml", "--out", "results"}).code, 0);
+  const auto writer = io::RunFile::resume(folder_ / "results/run.h5");
+  const auto before = contents("results");
+  const Ran second = run({"run", "small.toml", "--out", "results", "--force"});
+  EXPECT_EQ(second.code, 4);
+  EXPECT_NE(second.err.find("another process is writing this run"), std::string::npos) << second.err;
+  EXPECT_EQ(contents("results"), before);
+}
+
+TEST_F(Run, ASeedThatIsNoSeedIsRefusedNotBent) {
+  for (const char* seed : {"99999999999999999999", "9223372036854775808", "-3", "1.5", "0x10", "seven"}) {
+    const Ran ran = run({"run", "small.toml", "--out", "seeded", "--seed", seed});
+    EXPECT_EQ(ran.code, 2) << seed;
+    EXPECT_NE(ran.err.find("must be an integer from 0"), std::string::npos) << ran.err;
+  }
+  ASSERT_EQ(run({"run", "small.toml", "--out", "seeded", "--seed", "010"}).code, 0);
+  EXPECT_EQ(summary("seeded")["seed"], 10);
+}
+
+TEST_F(Run, AnOverrideThatIsNoTextIsRefusedAndTouchesNothing) {
+  ASSERT_EQ(run({"run", "small.toml", "--out", "results"}).code, 0);
+  const auto before = contents("results");
+  EXPECT_EQ(run({"run", "small.toml", "--out", "results", "--force", "--set", "name=\xff\xfe"}).code, 2);
+  EXPECT_EQ(contents("results"), before);
+}
+
 TEST_F(Run, TheResolvedConfigRepeatsTheRun) {
   ASSERT_EQ(run({"run", "small.toml", "--out", "first", "--set", "particles.count=30", "--seed", "9"}).code,
             0);
