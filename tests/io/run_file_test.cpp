@@ -10,6 +10,7 @@
 #include <limits>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "core/expects.hpp"
 #include "scratch.hpp"
@@ -319,6 +320,34 @@ TEST(RunFile, NoticesADamagedValue) {
   bytes[at] = static_cast<char>(bytes[at] ^ 1);
   write_text(path, bytes);
   EXPECT_THROW(RunReader(path).positions(0), FileError);
+}
+
+TEST(RunFile, ADamagedObjectIsNoAbsentOne) {
+  const Scratch folder;
+  const fs::path path = folder.path() / "run.h5";
+  write_example(path, 3);
+  const std::string good = read_text(path);
+  const auto contents = [&] {
+    const RunReader reader(path);
+    return std::tuple(reader.series_names(), reader.density_clocks().size(), reader.position_clocks().size());
+  };
+  const auto whole = contents();
+  const std::string header = "OHDR";  // of every object, before what its checksum covers
+  int objects = 0, refused = 0;
+  for (std::size_t at = good.find(header); at != std::string::npos;
+       at = good.find(header, at + 1), ++objects) {
+    std::string bytes = good;
+    bytes[at + 8] = static_cast<char>(bytes[at + 8] ^ 4);
+    write_text(path, bytes);
+    try {
+      EXPECT_EQ(contents(), whole) << "object at byte " << at;
+    } catch (const FileError& error) {
+      ++refused;
+      EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_GT(objects, 10);
+  EXPECT_GT(refused, 5);
 }
 
 TEST(RunFile, SaysSoWhenAFolderCannotHoldIt) {
