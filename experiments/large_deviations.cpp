@@ -642,17 +642,8 @@ Outcome run(const Question& question, const Setting& setting) {
   Outcome outcome;
   const bool writes = setting.ranks.first();
   const std::filesystem::path kept = setting.directory / "rows.json";
-  Json rows = Json::array();
-  if (writes) {
-    io::write_text(setting.directory / "config.toml", setting.resolved_config);
-    if (setting.resume && std::filesystem::exists(kept)) {
-      rows = Json::parse(io::read_text(kept), nullptr, false);
-      if (!rows.is_array()) throw io::FileError(kept.string() + ": is damaged; start anew with --force");
-    }
-  }
-  std::string known_rows = rows.dump();
-  setting.ranks.share(known_rows);
-  rows = Json::parse(known_rows);
+  if (writes) io::write_text(setting.directory / "config.toml", setting.resolved_config);
+  Json rows = sweep::kept_rows(setting);
   std::vector<Limit> limits;
   for (const double beta : question.inverse_temperatures) limits.push_back(limit_of(question, beta));
 

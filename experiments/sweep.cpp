@@ -53,6 +53,12 @@ std::vector<RatePoint> points_of(std::span<const Json> rows) {
   return points;
 }
 
+Json rows_in(const std::filesystem::path& path) {
+  Json rows = Json::parse(io::read_text(path), nullptr, false);
+  if (!rows.is_array()) throw io::FileError(path.string() + ": is damaged; start anew with --force");
+  return rows;
+}
+
 // ---- units ----
 
 /// Measures what is missing. Returns false when interrupted. `kept`: one object {"unit", "rows"} a unit, in
@@ -131,9 +137,7 @@ class Workshop {
   }
   void save() const { io::write_text(path_of(setting_.ranks.rank()), kept_.dump(1) + "\n"); }
   void keep(const std::filesystem::path& path) {
-    const Json entries = Json::parse(io::read_text(path), nullptr, false);
-    if (!entries.is_array()) throw io::FileError(path.string() + ": is damaged; start anew with --force");
-    for (const Json& entry : entries) {
+    for (const Json& entry : rows_in(path)) {
       if (find(entry.at("unit")) == nullptr) kept_.push_back(entry);
     }
   }
@@ -352,6 +356,15 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
 }
 
 }  // namespace
+
+Json kept_rows(const Setting& setting) {
+  const std::filesystem::path path = setting.directory / "rows.json";
+  Json rows = Json::array();
+  if (setting.ranks.first() && setting.resume && std::filesystem::exists(path)) rows = rows_in(path);
+  std::string text = rows.dump();
+  setting.ranks.share(text);
+  return Json::parse(text);
+}
 
 std::uint64_t seed_of(std::uint64_t seed, std::span<const std::uint64_t> words) {
   std::uint64_t hash = 14695981039346656037ULL;

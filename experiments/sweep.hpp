@@ -68,6 +68,10 @@ struct Study {
   std::function<Conclusion(std::vector<Json>& rows, Json& summary)> conclude{};
 };
 
+/// Rows that DIR/rows.json keeps for a resumed study, read by the first rank and told to all; none for a new
+/// one. FileError when it is damaged.
+Json kept_rows(const Setting& setting);
+
 /// A seed of its own for a unit: FNV-1a over the bits of its numbers, or over the letters of its name.
 std::uint64_t seed_of(std::uint64_t seed, std::span<const std::uint64_t> words);
 std::uint64_t seed_of(std::uint64_t seed, std::span<const double> numbers);

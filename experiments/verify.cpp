@@ -172,14 +172,7 @@ Outcome run(const Question& question, const Setting& setting,
   if (ranks.first()) io::write_text(setting.directory / "config.toml", setting.resolved_config);
   std::filesystem::create_directories(setting.directory / "figures");
   const std::filesystem::path kept = setting.directory / "rows.json";
-  Json earlier = Json::array();
-  if (setting.resume && std::filesystem::exists(kept)) {
-    earlier = Json::parse(io::read_text(kept), nullptr, false);
-    if (!earlier.is_array()) throw io::FileError(kept.string() + ": is damaged; start anew with --force");
-  }
-  std::string known_rows = earlier.dump();
-  ranks.share(known_rows);
-  earlier = Json::parse(known_rows);
+  const Json earlier = sweep::kept_rows(setting);
   Outcome outcome;
   const std::vector<Selected> selected = selection(question);
   Json rows = Json::array();
