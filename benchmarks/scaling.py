@@ -8,12 +8,15 @@ ratio. `empty` is the same command with nothing to do: what starting costs.
 """
 
 import argparse
-import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "reliability"))
+from launch import GAUSSIAN_STUDY, environment, settings, with_ranks  # noqa: E402
 
 MODEL = """
 [model]
@@ -51,36 +54,6 @@ cells = [{cells}]
 scheme = "{scheme}"
 timestep = {step}
 """
-ROWS = """
-[model]
-inverse_temperature = 2.0
-[model.domain]
-type = "box"
-lower = [-8.0]
-upper = [8.0]
-[[model.potential]]
-type = "quadratic"
-stiffness = 1.0
-[[model.interaction]]
-type = "quadratic"
-strength = 2.0
-[initial]
-type = "gaussian"
-mean = [0.7]
-std = [0.5]
-[time]
-end = 0.5
-[particles]
-replicas = 2000
-timestep = 2.5e-3
-[density]
-cells = [256]
-[study]
-type = "particle_number"
-values = [20, 30, 40, 60, 80, 120]
-statistic = "mmd_squared"
-length = 1.0
-"""
 
 
 def box(dimension):
@@ -105,13 +78,15 @@ WORK = {
     # Longer and shorter runs: their difference is steps without start, outputs and report.
     "slabs, 512^2, 100 steps alone": ("run", *(density(2, 512, "log", "semi_implicit", 1e-4, n) for n in (120, 20))),
     "slabs, 64^3, 100 steps alone": ("run", *(density(3, 64, "coulomb", "semi_implicit", 1e-4, n) for n in (120, 20))),
-    "rows of a study": ("study", ROWS),
+    "rows of a study": ("study", GAUSSIAN_STUDY.read_text()),
 }
+# What a ready config of them takes instead of its own.
+SETTINGS = {"rows of a study": settings(particles__replicas=2000, density__cells=[256], study__values=[20, 30, 40, 60, 80, 120])}
 
 
-def seconds(command, environment):
+def seconds(command):
     start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment())
     if done.returncode not in (0, 3):
         raise SystemExit(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stderr[-500:]}")
     return time.perf_counter() - start
@@ -124,8 +99,6 @@ def main():
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    launcher = ["mpirun", "-n", str(arguments.ranks)]
     print(f"{'work':<32} {'one [s]':>8} {str(arguments.ranks) + ' ranks':>8} {'ratio':>6}")
     with tempfile.TemporaryDirectory() as folder:
         for name, (command, *texts) in WORK.items():
@@ -133,14 +106,14 @@ def main():
                 continue
             config = pathlib.Path(folder) / "work.toml"
             words = [str(pathlib.Path(arguments.program).resolve()), command, str(config), "--threads", "1", "--quiet",
-                     "--force", "--out", folder + "/out"]
+                     "--force", "--out", folder + "/out", *SETTINGS.get(name, ())]
             alone, together = [], []
             for _ in range(arguments.pairs):
                 one, several = [], []
                 for text in texts:
                     config.write_text(text)
-                    one.append(seconds(words, environment))
-                    several.append(seconds(launcher + words, environment))
+                    one.append(seconds(words))
+                    several.append(seconds(with_ranks(arguments.ranks, words)))
                 alone.append(one[0] - sum(one[1:]))
                 together.append(several[0] - sum(several[1:]))
             ratio = statistics.median(a / b for a, b in zip(alone, together))

@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+from launch import GAUSSIAN_STUDY, environment, settings, with_ranks
+
 MODEL = """
 [model]
 inverse_temperature = 2.0
@@ -47,37 +49,6 @@ seed = 11
 DENSITY = """
 [density]
 cells = [{cells}]
-"""
-SWEEP = """
-[model]
-inverse_temperature = 2.0
-[model.domain]
-type = "box"
-lower = [-8.0]
-upper = [8.0]
-[[model.potential]]
-type = "quadratic"
-stiffness = 1.0
-[[model.interaction]]
-type = "quadratic"
-strength = 2.0
-[initial]
-type = "gaussian"
-mean = [0.7]
-std = [0.5]
-[time]
-end = 0.1
-[particles]
-replicas = {replicas}
-timestep = 2.5e-3
-seed = 1
-[density]
-cells = [128]
-[study]
-type = "particle_number"
-values = [10, 20, 40, 80, 160]
-statistic = "mmd_squared"
-length = 1.0
 """
 DEVIATIONS = MODEL.format(lower="-1.0", upper="1.0") + """
 [study]
@@ -137,11 +108,9 @@ class Check:
 class Laboratory:
     def __init__(self, binary, folder):
         self.binary, self.folder = str(pathlib.Path(binary).resolve()), folder
-        # Two ranks on a machine that thinks it has one core, as root in a container: what continuous integration has.
-        self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                            "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
-                            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
-                            "OMPI_MCA_hwloc_base_binding_policy": "none"}
+        # Two ranks on a machine that thinks it has one core, in a container: what continuous integration has.
+        self.environment = environment(OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_rmaps_base_oversubscribe="1",
+                                       OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_hwloc_base_binding_policy="none")
 
     def config(self, name, text):
         path = self.folder / f"{name}.toml"
@@ -149,8 +118,7 @@ class Laboratory:
         return path
 
     def command(self, ranks, *arguments):
-        launcher = ["mpirun", "-n", str(ranks)] if ranks > 1 else []
-        return [*launcher, self.binary, *map(str, arguments)]
+        return with_ranks(ranks, [self.binary, *map(str, arguments)])
 
     def start(self, ranks, *arguments):
         return subprocess.Popen(self.command(ranks, *arguments), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -228,9 +196,13 @@ def runs(laboratory, ranks):
     return check
 
 
+def small_study(replicas):
+    return settings(time__end=0.1, particles__replicas=replicas, density__cells=[128], study__values=[10, 20, 40, 80, 160])
+
+
 def rows(laboratory, ranks, quick):
     check = Check("rows of a study, windows of a rare event, splits of learn, claims: the same")
-    same(check, laboratory, "study", laboratory.config("sweep", SWEEP.format(replicas=200)), ranks)
+    same(check, laboratory, "study", GAUSSIAN_STUDY, ranks, *small_study(200))
     same(check, laboratory, "study", laboratory.config("deviations", DEVIATIONS), ranks)
     same(check, laboratory, "learn", laboratory.config("learn", LEARN), ranks)
     if (pathlib.Path(laboratory.binary).parent / "rieszflow-attention").exists():
@@ -278,17 +250,17 @@ def lost_rank(laboratory, times):
 
 def lost_rank_of_a_study(laboratory):
     check = Check("a rank of a study is killed: rows of both are kept, --resume measures the rest")
-    config = laboratory.config("lost_sweep", SWEEP.format(replicas=3000))
-    whole = laboratory.results(1, "study", config)
+    study = GAUSSIAN_STUDY, *small_study(3000)
+    whole = laboratory.results(1, "study", *study)
     out = laboratory.folder / "lost_rows"
-    process = laboratory.start(2, "study", config, "--out", out, "--threads", 1, "--quiet")
+    process = laboratory.start(2, "study", *study, "--out", out, "--threads", 1, "--quiet")
     while process.poll() is None and not (out / "rows" / "1.json").exists():
         time.sleep(0.02)
     for victim in ranks_of(process)[1:]:
         os.kill(victim, signal.SIGKILL)
     code = process.wait(timeout=120)
     kept = len(json.loads((out / "rows" / "1.json").read_text())) if (out / "rows" / "1.json").exists() else 0
-    resumed = laboratory.run(2, "study", config, "--out", out, "--threads", 1, "--quiet", "--resume")
+    resumed = laboratory.run(2, "study", *study, "--out", out, "--threads", 1, "--quiet", "--resume")
     again = without_times(json.loads((out / "summary.json").read_text())) if resumed.returncode == 0 else None
     check.expect(code != 0 and kept > 0 and again is not None and first_difference(whole, again) is None,
                  f"exit {code}, {kept} rows kept, resume {resumed.returncode}: {resumed.stderr[-300:]}")
