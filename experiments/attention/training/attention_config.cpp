@@ -44,6 +44,7 @@ void read_sources(Document& document, const std::filesystem::path& base, Size si
     source.learning_rate = table->number("learning_rate");
     source.embedding_rate = table->number("embedding_rate");
     source.weight_decay = table->number("weight_decay");
+    source.common_scale = table->number("common_scale");
     if (table->type() == "text") {
       source.folder = std::filesystem::absolute(base / table->text("folder")).lexically_normal();
       table->fill("folder", source.folder.string());
@@ -192,9 +193,7 @@ Assembly assemble(const Request& request) {
   if (Table* table = document->table("training"); table != nullptr && table->good()) {
     question.warm_start_epochs = table->number("warm_start_epochs");
     if (size == Size::Smoke) question.warm_start_epochs = std::min(question.warm_start_epochs, 0.5);
-    question.start = {.embedding_scale = table->number("embedding_scale"),
-                      .common_scale = table->number("common_scale"),
-                      .log_odds = {}};
+    question.embedding_scale = table->number("embedding_scale");
     question.training = {.batch_rows = whole(*table, "batch_rows"),
                          .warm_up = table->number("warm_up"),
                          .clip = table->number("clip"),

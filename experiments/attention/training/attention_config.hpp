@@ -45,6 +45,7 @@ struct Source {
   std::size_t train_rows = 0, test_rows = 0;                 ///< most of text, exactly of the selection task
   double epochs = 1.0, dropout = 0.0, word_dropout = 0.0;
   double learning_rate = 1e-3, embedding_rate = 1.0, weight_decay = 0.01;
+  double common_scale = 0.3;        ///< of the start
   double log_odds_smoothing = 0.0;  ///< of the naive-Bayes start; 0: none
 
   bool is_text() const { return !folder.empty(); }
@@ -63,7 +64,7 @@ struct Question {
   std::vector<Variant> variants;
   std::vector<PhaseAOptions> phases;
   TrainingOptions training;  ///< epochs and dropouts: those of the source
-  Start start;               ///< without the log-odds
+  double embedding_scale = 0.01;
   double warm_start_epochs = 1.0;
   std::size_t seeds = 1;
   std::uint64_t seed = 0;

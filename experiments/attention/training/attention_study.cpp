@@ -283,7 +283,7 @@ class Study {
   }
 
   EncoderWeights start_of(const Job& job, const Data& data) const {
-    Start start = question_.start;
+    Start start{.embedding_scale = question_.embedding_scale, .common_scale = job.source->common_scale};
     if (job.source->log_odds_smoothing > 0.0)
       start.log_odds = token_log_odds(data.train, data.vocabulary_size, job.source->log_odds_smoothing);
     return initial_weights(shape(job, data), job.seed, start);

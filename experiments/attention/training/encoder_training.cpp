@@ -30,8 +30,11 @@ constexpr std::int64_t longest_of_pairs = 48;
 constexpr double no_weight = 1e-30;
 
 // Of the naive-Bayes start: its logits are then about half the sums of the log-odds of a sentence.
-constexpr double log_odds_in_embedding = 0.05;
-constexpr double log_odds_in_classifier = 0.05;
+constexpr double log_odds_in_embedding = 0.1;
+constexpr double log_odds_in_classifier = 0.1;
+/// Of the matrices that write to the residual stream, at a naive-Bayes start: what they make of random weights
+/// would outweigh the log-odds.
+constexpr double branch_scale = 0.01;
 
 std::vector<std::int64_t> sizes(const std::vector<std::size_t>& shape) {
   return {shape.begin(), shape.end()};
@@ -469,30 +472,48 @@ EncoderWeights initial_weights(const EncoderShape& shape, std::uint64_t seed, co
     }
     const bool embedding = array.name.ends_with("embedding");
     if (!embedding && !array.name.ends_with("weight")) continue;
-    const double scale = embedding
-                             ? start.embedding_scale
+    double scale = embedding ? start.embedding_scale
                              : std::sqrt(2.0 / static_cast<double>(array.shape.at(0) + array.shape.at(1)));
+    if (!log_odds.empty()) {
+      if (array.name.ends_with("output_weight") || array.name.ends_with("contract_weight")) scale *= branch_scale;
+      if (array.name == "classifier_weight") scale = 0.0;
+    }
     std::vector<double> draws(size);
     noise.gaussians(0, 0, matrix++, draws);
     for (std::size_t k = 0; k < size; ++k) (*array.values)[k] = static_cast<float>(scale * draws[k]);
   }
-  std::vector<double> common(shape.dimension), direction(shape.dimension);
+  std::vector<double> common(shape.dimension), direction(shape.dimension, 0.0);
   noise.gaussians(0, 1, 0, common);
-  noise.gaussians(0, 1, 1, direction);
+  if (!log_odds.empty()) {
+    // Signs, half of each: orthogonal to what layer normalisation subtracts, and then to the common vector, which
+    // would otherwise prefer a class.
+    std::vector<double> draws(shape.dimension);
+    noise.gaussians(0, 1, 1, draws);
+    std::vector<std::size_t> order(shape.dimension);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return draws[a] < draws[b]; });
+    const std::size_t half = shape.dimension / 2;
+    for (std::size_t r = 0; r < half; ++r) {
+      direction[order[r]] = -1.0;
+      direction[order[shape.dimension - 1 - r]] = 1.0;
+    }
+    const double along = std::inner_product(common.begin(), common.end(), direction.begin(), 0.0) /
+                         static_cast<double>(2 * half);
+    for (std::size_t k = 0; k < shape.dimension; ++k) common[k] -= along * direction[k];
+  }
   for (std::size_t k = 0; k < weights.position_embedding.size(); ++k)
     weights.position_embedding[k] += static_cast<float>(start.common_scale * common[k % shape.dimension]);
   if (log_odds.empty()) return weights;
   expects(log_odds.size() == shape.vocabulary && shape.classes == 2, "log-odds of each token");
   for (std::size_t k = 0; k < shape.dimension; ++k) {
-    const double sign = direction[k] > 0.0 ? 1.0 : -1.0;
     for (std::size_t token = 0; token < shape.vocabulary; ++token)
       weights.token_embedding[token * shape.dimension + k] +=
-          static_cast<float>(log_odds_in_embedding * sign * log_odds[token]);
+          static_cast<float>(log_odds_in_embedding * direction[k] * log_odds[token]);
     const std::size_t inputs = weights.classifier_weight.size() / 2;
     for (std::size_t side = 0; side < (shape.pairs ? 2 : 1); ++side) {
       const std::size_t at = side * shape.dimension + k;
-      weights.classifier_weight[at] -= static_cast<float>(log_odds_in_classifier * sign);
-      weights.classifier_weight[inputs + at] += static_cast<float>(log_odds_in_classifier * sign);
+      weights.classifier_weight[at] -= static_cast<float>(log_odds_in_classifier * direction[k]);
+      weights.classifier_weight[inputs + at] += static_cast<float>(log_odds_in_classifier * direction[k]);
     }
   }
   return weights;

@@ -33,7 +33,8 @@ struct Start {
   /// so that a rare word, whose embedding has hardly moved, weighs little instead of as much as any other.
   double common_scale = 0.3;
   /// (token), or empty. The embedding of each token has them along one random direction, which the classifier
-  /// reads: training starts as naive Bayes.
+  /// reads, and nothing else reaches the classifier yet: training starts as naive Bayes, with no preference for
+  /// a class whatever the seed.
   std::vector<double> log_odds{};
 };
 
