@@ -23,7 +23,6 @@ namespace {
 
 using sweep::Json;
 
-constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double allowed_deviations = 4.0;  ///< standard errors: some ten claims at once
 /// -zeta(1/2) / sqrt(2 pi): the mean overshoot constant of a Gaussian walk.
 constexpr double overshoot = 0.5825971579390107;

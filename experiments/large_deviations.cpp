@@ -31,7 +31,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Kind = StatisticChoice::Kind;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t least_cells = 60;  ///< of the coarsest grid of an extrapolation
 

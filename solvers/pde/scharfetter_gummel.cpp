@@ -621,13 +621,13 @@ void ScharfetterGummel::sweep(const Axis& axis, const double* potential, double 
     return;
   }
   const std::size_t line_count = axis.inner * axis.outer, blocks = (line_count + lanes - 1) / lanes;
-  const auto [first_block, end_block] = ranks_.part(blocks);
+  const auto mine = ranks_.part(blocks);
   const auto start_of = [&](std::size_t line) {
     return line / axis.inner * axis.count * axis.inner + line % axis.inner;
   };
   if (!ranks_.alone()) lines_.resize(blocks * block_size);
 #pragma omp parallel for num_threads(threads_) schedule(static) if (threads_ > 1)
-  for (std::size_t block = first_block; block < end_block; ++block) {
+  for (std::size_t block = mine.first; block < mine.second; ++block) {
     int thread = 0;
 #ifdef _OPENMP
     thread = threads_ > 1 ? omp_get_thread_num() : 0;

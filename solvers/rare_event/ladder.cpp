@@ -84,9 +84,9 @@ LadderSamples sample(std::span<const Rung> rungs,
   constexpr std::size_t width = 3;
   std::vector<double> told(tasks * width, 0.0);  ///< (task) acceptance, moves, finite
   std::atomic<bool> stop = false;
-  const auto [first_task, end_task] = options.ranks.part(tasks);
+  const auto mine = options.ranks.part(tasks);
 #pragma omp parallel for schedule(dynamic) num_threads(options.threads)
-  for (std::size_t task = first_task; task < end_task; ++task) {
+  for (std::size_t task = mine.first; task < mine.second; ++task) {
     if (stop) continue;
     const std::size_t replicate = task / rungs.size(), k = task % rungs.size();
     const std::uint64_t number = options.first_replicate + replicate + 1;
@@ -118,7 +118,7 @@ LadderSamples sample(std::span<const Rung> rungs,
   if (!options.ranks.alone()) {
     const auto size = static_cast<std::size_t>(options.sweeps);
     std::vector<double> values(tasks * size);
-    for (std::size_t task = first_task; task < end_task; ++task)
+    for (std::size_t task = mine.first; task < mine.second; ++task)
       std::ranges::copy(result.samples[task / rungs.size()][task % rungs.size()].values,
                         values.begin() + static_cast<std::ptrdiff_t>(task * size));
     options.ranks.gather(values, size);

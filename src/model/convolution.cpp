@@ -530,8 +530,7 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
   }
   const std::size_t n = self.count[2], rows = self.row_count, stride = self.row_stride;
   expects(in.size() == rows * n && out.size() == rows * n, "one value per cell");
-  const auto [first_row, end_row] = self.ranks.part(rows);
-  const auto [first_block, end_block] = self.ranks.part(stride / lanes);
+  const auto my_rows = self.ranks.part(rows), my_blocks = self.ranks.part(stride / lanes);
 
 #pragma omp parallel num_threads(self.threads) if (self.threads > 1)
   {
@@ -542,7 +541,7 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
     double* buffer = self.row_buffers[thread].get();
     std::fill(buffer + n, buffer + self.length[2], 0.0);
 #pragma omp for schedule(static)
-    for (std::size_t row = first_row; row < end_row; ++row) {
+    for (std::size_t row = my_rows.first; row < my_rows.second; ++row) {
       std::copy_n(in.data() + row * n, n, buffer);
       fftw_execute_dft_r2c(self.row_forward.get(), buffer, raw(self.rows.get() + row * stride));
     }
@@ -559,7 +558,7 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
 #pragma omp barrier
       }
 #pragma omp for schedule(static)
-      for (std::size_t block = first_block; block < end_block; ++block) {
+      for (std::size_t block = my_blocks.first; block < my_blocks.second; ++block) {
         if (self.line_by_line) {
           self.convolve_lines(block, column);
         } else {
@@ -573,7 +572,7 @@ void EvenConvolution::operator()(std::span<const double> in, std::span<double> o
       }
     }
 #pragma omp for schedule(static)
-    for (std::size_t row = first_row; row < end_row; ++row) {
+    for (std::size_t row = my_rows.first; row < my_rows.second; ++row) {
       fftw_execute_dft_c2r(self.row_backward.get(), raw(self.rows.get() + row * stride), buffer);
       std::copy_n(buffer, n, out.data() + row * n);
     }

@@ -132,9 +132,9 @@ TEST(Checkpoint, SaysSoWhenThePreviousOneIsDamagedToo) {
   try {
     save_checkpoint(folder, example(9));
   } catch (const FileError& error) {
-    std::exit(std::string(error.what()).find("checkpoint.h5") != std::string::npos ? 0 : 2);
+    std::_Exit(std::string(error.what()).find("checkpoint.h5") != std::string::npos ? 0 : 2);
   }
-  std::exit(1);
+  std::_Exit(1);
 }
 
 TEST(Checkpoint, LeavesTheOldOneWhenTheDiskIsFull) {

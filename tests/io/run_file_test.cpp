@@ -379,18 +379,18 @@ TEST(RunFile, SaysSoWhenAFolderCannotHoldIt) {
       run.commit();
       committed = row + 1;
     }
-    std::exit(1);
+    std::_Exit(1);
   } catch (const FileError& error) {
     const std::string text = error.what();
     if (text.find("/run.h5: cannot write") == std::string::npos ||
         text.find("File too large") == std::string::npos)
-      std::exit(2);
+      std::_Exit(2);
   }
   const RunReader reader(path);
-  if (committed < 10 || reader.position_clocks().size() != static_cast<std::size_t>(committed)) std::exit(3);
-  if (reader.positions(static_cast<std::size_t>(committed) - 1).positions[999] != committed - 1) std::exit(4);
-  if (std::distance(fs::directory_iterator(path.parent_path()), fs::directory_iterator()) != 1) std::exit(5);
-  std::exit(0);
+  if (committed < 10 || reader.position_clocks().size() != static_cast<std::size_t>(committed)) std::_Exit(3);
+  if (reader.positions(static_cast<std::size_t>(committed) - 1).positions[999] != committed - 1) std::_Exit(4);
+  if (std::distance(fs::directory_iterator(path.parent_path()), fs::directory_iterator()) != 1) std::_Exit(5);
+  std::_Exit(0);
 }
 
 TEST(RunFile, KeepsWhatWasCommittedWhenTheDiskIsFull) {

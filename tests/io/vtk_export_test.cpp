@@ -225,9 +225,9 @@ TEST(VtkExport, SaysSoWhereItCannotWrite) {
   } catch (const FileError& error) {
     const bool named =
         std::string(error.what()).find("density_000000.vti: cannot write") != std::string::npos;
-    std::exit(named && !fs::exists(folder / "density" / "density_000000.vti") ? 0 : 2);
+    std::_Exit(named && !fs::exists(folder / "density" / "density_000000.vti") ? 0 : 2);
   }
-  std::exit(1);
+  std::_Exit(1);
 }
 
 TEST(VtkExport, LeavesNoShortFileOnAFullDisk) {
