@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 
+#include "core/expects.hpp"
 #include "experiments/catalogue.hpp"
 #include "experiments/feature_learner.hpp"
 #include "experiments/table_file.hpp"
@@ -578,6 +579,38 @@ void choose_density_scheme(Table& table, const Model& model, pde::Options& optio
 
 }  // namespace
 
+std::unique_ptr<Document> read_config(const Request& request, const std::string& command,
+                                      const std::string& otherwise) {
+  const config::Schema* schema = nullptr;
+  Document::Foreign foreign;
+  for (const catalogue::Command& known : catalogue::commands()) {
+    if (known.name == command) {
+      schema = &known.schema;
+      continue;
+    }
+    for (const config::Section& section : known.schema) {
+      if (section.path.empty() || section.path.find('.') != std::string::npos) continue;
+      std::string& sentence = foreign[section.path];
+      sentence +=
+          (sentence.empty() ? "this table is one of `rieszflow " : " or `rieszflow ") + known.name + "`";
+    }
+  }
+  expects(schema != nullptr, "the catalogue has the command");
+  return request.config.empty() ? Document::parse(otherwise, "defaults", *schema, request.overrides, foreign)
+                                : Document::read(request.config, *schema, request.overrides, foreign);
+}
+
+std::string name_of(Document& document, const Request& request, const std::string& command) {
+  Table* top = document.table("");
+  expects(top != nullptr, "every config has a top");
+  if (!top->has("name")) {
+    std::string stem = request.config.stem().string();
+    stem.erase(0, stem.find_first_not_of('.'));
+    top->fill("name", stem.empty() ? command : stem);
+  }
+  return top->text("name");
+}
+
 CellWeights cell_weights_named(std::string_view word) {
   return word == "cell_average" ? CellWeights::CellAverage : CellWeights::Galerkin;
 }
@@ -587,7 +620,7 @@ std::optional<Model> assemble_model(Document& document, const std::filesystem::p
 }
 
 Assembly assemble(const Request& request) {
-  const auto document = Document::read(request.config, catalogue::run(), request.overrides);
+  const auto document = read_config(request, "run");
   return assemble(*document, request);
 }
 
@@ -595,10 +628,7 @@ Assembly assemble(Document& document, const Request& request) {
   const std::filesystem::path folder = request.config.parent_path();
   side_by_side::Question question;
   question.threads = request.threads;
-  if (Table* top = document.table("")) {
-    if (!top->has("name")) top->fill("name", request.config.stem().string());
-    question.name = top->text("name");
-  }
+  question.name = name_of(document, request, "run");
   const std::optional<Domain> domain = domain_of(document);
   Table *particles = document.table("particles"), *density = document.table("density");
   if (particles == nullptr && density == nullptr) {

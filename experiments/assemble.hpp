@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,14 @@ struct Request {
   std::optional<std::int64_t> seed{};    ///< instead of [particles] seed; without particles nothing is random
   int threads = 1;                       ///< no key of the config: it never changes a result
 };
+
+/// The config of a command of catalogue::commands(), checked against its schema; a table of another command
+/// is a problem that says whose. `otherwise` is read where the request names no file.
+std::unique_ptr<config::Document> read_config(const Request& request, const std::string& command,
+                                              const std::string& otherwise = "");
+
+/// Of the experiment: the key `name`, else that of the file, else that of the command; filled in.
+std::string name_of(config::Document& document, const Request& request, const std::string& command);
 
 struct Assembly {
   side_by_side::Question question;

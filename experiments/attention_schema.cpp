@@ -33,7 +33,7 @@ Section top() {
   return {.path = "",
           .occurrence = Occurrence::Required,
           .meaning = "",
-          .keys = {optional("name", Text{}, std::string("attention"), "",
+          .keys = {optional("name", Text{.is_name = true}, std::string("attention"), "",
                             "of the experiment; absent: the name of this file")}};
 }
 

@@ -63,8 +63,8 @@ Section top() {
   return {.path = "",
           .occurrence = Occurrence::Required,
           .meaning = "",
-          .keys = {
-              optional("name", Text{}, std::string("run"), "", "of the run; absent: the name of this file")}};
+          .keys = {optional("name", Text{.is_name = true}, std::string("run"), "",
+                            "of the run; absent: the name of this file")}};
 }
 
 Section model() {
@@ -487,7 +487,7 @@ Section study_section() {
   return {
       .path = "study",
       .occurrence = Occurrence::Required,
-      .meaning = "the question",
+      .meaning = "the question; a config without it is one of `rieszflow run`",
       .variants = {
           large_deviations(),
           convergence("particle_number", "errors of N particles against the density",

@@ -37,7 +37,7 @@ Section top() {
   return {.path = "",
           .occurrence = Occurrence::Required,
           .meaning = "",
-          .keys = {optional("name", Text{}, std::string("learn"), "",
+          .keys = {optional("name", Text{.is_name = true}, std::string("learn"), "",
                             "of the experiment; absent: the name of this file")}};
 }
 
@@ -240,11 +240,7 @@ void read_tables(Table& data, const std::filesystem::path& folder, Question& que
 
 Question question_of(Document& document, const Request& request) {
   Question question;
-  Table* const top_table = document.table("");
-  question.name = top_table != nullptr && top_table->has("name") ? top_table->text("name")
-                  : request.config.empty()                       ? "learn"
-                                                                 : request.config.stem().string();
-  if (top_table != nullptr) top_table->fill("name", question.name);
+  question.name = name_of(document, request, "learn");
   question.threads = request.threads;
 
   if (Table* table = document.table("data"); table != nullptr && table->good()) {
@@ -355,10 +351,7 @@ Question question_of(Document& document, const Request& request) {
 }  // namespace
 
 Assembly assemble(const Request& request) {
-  const auto document =
-      request.config.empty()
-          ? Document::parse("name = \"learn\"\n", "default config", catalogue::learn(), request.overrides)
-          : Document::read(request.config, catalogue::learn(), request.overrides);
+  const auto document = read_config(request, "learn", "name = \"learn\"\n");
   Question question = question_of(*document, request);
   document->throw_problems();
   return {std::move(question), document->resolved()};

@@ -616,12 +616,9 @@ stationary_states::Question stationary_of(Table& table, Model model, const Reque
 }  // namespace
 
 Assembly assemble(const Request& request) {
-  const auto document = Document::read(request.config, catalogue::study(), request.overrides);
+  const auto document = read_config(request, "study");
   Assembly assembly;
-  if (Table* top = document->table("")) {
-    if (!top->has("name")) top->fill("name", request.config.stem().string());
-    assembly.name = top->text("name");
-  }
+  assembly.name = name_of(*document, request, "study");
   Table* table = document->table("study");
   const bool good = table != nullptr && table->good();
   const std::string type = good ? table->type() : std::string();

@@ -22,7 +22,8 @@ config::Schema schema_with(Key only) {
   return {{.path = "",
            .occurrence = Occurrence::Required,
            .meaning = "",
-           .keys = {{"name", Text{}, Presence::Defaulted, std::string("verify"), "", "of the experiment"}}},
+           .keys = {{"name", Text{.is_name = true}, Presence::Defaulted, std::string("verify"), "",
+                     "of the experiment"}}},
           {.path = "verify",
            .occurrence = Occurrence::Defaulted,
            .meaning = "the catalogue of theoretical limits",
@@ -65,10 +66,7 @@ std::string verify_sample(const std::string& claim) {
 namespace verify {
 
 Assembly assemble(const Request& request) {
-  const auto document =
-      request.config.empty()
-          ? config::Document::parse("[verify]\n", "defaults", catalogue::verify(), request.overrides)
-          : config::Document::read(request.config, catalogue::verify(), request.overrides);
+  const auto document = read_config(request, "verify", "[verify]\n");
   Assembly assembly;
   config::Table* table = document->table("verify");
   if (table != nullptr && table->good()) {

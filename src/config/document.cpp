@@ -21,7 +21,6 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <regex>
 #include <sstream>
 
 #include "core/expects.hpp"
@@ -61,8 +60,11 @@ std::string key_path(const std::string& table, std::string_view key) {
   return table.empty() ? std::string(key) : table + "." + std::string(key);
 }
 
-// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
+// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours. Words
+// whose lengths differ by `most` or more are at least so far apart, and are not compared: a key may be
+// megabytes long.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t most) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= most) return most;
   std::vector<std::vector<std::size_t>> distance(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;
   for (std::size_t j = 0; j <= b.size(); ++j) distance[0][j] = j;
@@ -83,7 +85,7 @@ std::optional<std::string> nearest(const std::string& word, const std::vector<st
   std::optional<std::string> best;
   std::size_t best_distance = 1 + std::max<std::size_t>(1, word.size() / 3);
   for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(word, candidate, best_distance);
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;
@@ -187,9 +189,11 @@ Checked check(const Boolean&, const toml::node& node) {
   return {flag->get(), ""};
 }
 
-Checked check(const Text&, const toml::node& node) {
+Checked check(const Text& kind, const toml::node& node) {
   const auto* text = node.as_string();
   if (text == nullptr || text->get().empty()) return wrong(described(node));
+  if (kind.is_name && (text->get().starts_with('.') || text->get().find('/') != std::string::npos))
+    return wrong(described(node));
   return {text->get(), ""};
 }
 
@@ -228,6 +232,9 @@ Checked check(const List& list, const toml::node& node) {
 
 // ---- parsing ----
 
+constexpr std::string_view blanks = " \t\r",
+                           bare_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+
 struct SyntaxProblem {
   int line = 0;
   std::string key;
@@ -240,14 +247,27 @@ struct Parsed {
   bool usable = false;  ///< all problems sit on lines that could be left out
 };
 
-const std::regex key_value_line(R"(^\s*([A-Za-z0-9_.\-]+)\s*=)");
-const std::regex header_line(R"(^\s*\[+\s*([A-Za-z0-9_.\-]+)\s*\]+)");
+// The bare or dotted name at the head of a line, `name =` or `[name]`; empty when there is none.
+std::string name_before(std::string_view line, char ending) {
+  const std::size_t end = std::min(line.size(), line.find_first_not_of(bare_letters));
+  const std::size_t after = line.find_first_not_of(blanks, end);
+  return after != std::string_view::npos && line[after] == ending ? std::string(line.substr(0, end)) : "";
+}
+std::string_view from_first_not_of(std::string_view line, std::string_view letters) {
+  return line.substr(std::min(line.size(), line.find_first_not_of(letters)));
+}
+std::string key_of_line(std::string_view line) { return name_before(from_first_not_of(line, blanks), '='); }
+std::string header_of_line(std::string_view line) {
+  line = from_first_not_of(line, blanks);
+  if (!line.starts_with('[')) return "";
+  return name_before(from_first_not_of(from_first_not_of(line, "["), blanks), ']');
+}
 
 // Path of the table that line `line` (1-based) belongs to, as its header is written.
 std::string header_above(const std::vector<std::string>& lines, int line) {
   for (int index = line - 1; index >= 0; --index) {
-    std::smatch match;
-    if (std::regex_search(lines[static_cast<std::size_t>(index)], match, header_line)) return match[1];
+    if (std::string header = header_of_line(lines[static_cast<std::size_t>(index)]); !header.empty())
+      return header;
   }
   return "";
 }
@@ -273,14 +293,9 @@ Parsed parse_toml(std::string_view text) {
       const std::string prefix = "Error while parsing ";
       if (message.starts_with(prefix)) message.erase(0, prefix.size());
       const bool duplicate = message.find("cannot redefine existing") != std::string::npos;
-      std::smatch match;
-      const bool has_key = std::regex_search(content, match, key_value_line);
-      std::string key = has_key ? match[1].str() : "";
-      if (key.empty() && std::regex_search(content, match, header_line)) {
-        key = match[1];
-      } else if (has_key) {
-        key = key_path(header_above(lines, line), key);
-      }
+      std::string key = key_of_line(content);
+      const bool has_key = !key.empty();
+      key = has_key ? key_path(header_above(lines, line), key) : header_of_line(content);
       result.problems.push_back(
           {line, key, duplicate ? "given twice, once is allowed" : "is no valid TOML (" + message + ")"});
       const bool spans_lines = message.find("array") != std::string::npos ||
@@ -295,22 +310,32 @@ Parsed parse_toml(std::string_view text) {
 
 // ---- overrides ----
 
-// "model.potential[0].stiffness" and "model.potential.0.stiffness" as {"model", "potential", "0",
-// "stiffness"}.
-std::vector<std::string> path_steps(const std::string& path) {
-  std::string flat;
-  for (const char character : path) {
-    if (character == '[') {
-      flat += '.';
-    } else if (character != ']') {
-      flat += character;
-    }
-  }
-  return split(flat, '.');
-}
-
 bool is_index(const std::string& step) {
   return !step.empty() && step.size() < 9 && step.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// "model.potential[0].stiffness" and "model.potential.0.stiffness" as {"model", "potential", "0",
+// "stiffness"}; nothing when it is no path.
+std::optional<std::vector<std::string>> path_steps(const std::string& path) {
+  std::vector<std::string> steps(1);
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    if (path[at] == '.') {
+      steps.emplace_back();
+    } else if (path[at] == '[') {
+      const std::size_t end = path.find(']', at);
+      if (end == std::string::npos) return std::nullopt;
+      steps.push_back(path.substr(at + 1, end - at - 1));
+      const bool goes_on_well = end + 1 == path.size() || path[end + 1] == '.' || path[end + 1] == '[';
+      if (!is_index(steps.back()) || !goes_on_well) return std::nullopt;
+      at = end;
+    } else if (path[at] == ']') {
+      return std::nullopt;
+    } else {
+      steps.back() += path[at];
+    }
+  }
+  const bool has_gap = std::any_of(steps.begin(), steps.end(), [](const auto& step) { return step.empty(); });
+  return has_gap ? std::nullopt : std::optional(std::move(steps));
 }
 
 }  // namespace
@@ -379,6 +404,7 @@ void Table::problem(std::string_view key, const std::string& what) {
 struct Document::Reader {
   Document& document;
   toml::table root;
+  const Foreign& foreign;
   std::set<std::string> damaged{};  ///< paths of keys whose lines could not be parsed: not "missing" as well
   std::set<const toml::node*> overridden{};
 
@@ -424,11 +450,14 @@ struct Document::Reader {
     };
     const std::string path = trimmed(text.substr(0, equals));
     const std::string value = trimmed(text.substr(equals + 1));
-    const std::vector<std::string> steps = path_steps(path);
-    if (std::any_of(steps.begin(), steps.end(), [](const std::string& step) { return step.empty(); })) {
-      document.add(place, path, "is no path, must be names and indices joined by dots");
+    const auto found_steps = path_steps(path);
+    if (!found_steps) {
+      document.add(place, path,
+                   "is no path, must be names and indices as in model.potential[0].stiffness or "
+                   "model.potential.0.stiffness");
       return;
     }
+    const std::vector<std::string>& steps = *found_steps;
     toml::table parsed;
     try {
       parsed = toml::parse("value = " + value + "\n");
@@ -527,7 +556,7 @@ struct Document::Reader {
     if (value == nullptr) {
       std::string given = "type", what = "is missing, must be ";
       for (auto&& [key, child] : node) {
-        if (edit_distance(key.str(), "type") > 1) continue;
+        if (edit_distance(key.str(), "type", 2) > 1) continue;
         given = key.str();
         what = "unknown key, did you mean \"type\"? It must be ";
       }
@@ -581,7 +610,10 @@ struct Document::Reader {
       const std::string name(key.str());
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       std::string what = "unknown key";
-      if (const std::string home = other_home(section, table.type_, name); !home.empty()) {
+      const auto elsewhere = section.path.empty() ? foreign.find(name) : foreign.end();
+      if (elsewhere != foreign.end()) {
+        what += ", " + elsewhere->second;
+      } else if (const std::string home = other_home(section, table.type_, name); !home.empty()) {
         what += ", " + home;
       } else if (const auto near = nearest(name, known)) {
         what += ", did you mean \"" + *near + "\"?";
@@ -663,13 +695,34 @@ struct Document::Reader {
 
 // ---- document ----
 
+namespace {
+
+// The shell's <(...) and a pipe into /dev/stdin: opened already, so that reading ends with who writes. A
+// named pipe may wait for ever, a device never end.
+bool is_open_pipe(const std::filesystem::path& file, const std::filesystem::file_status& status) {
+  const std::string path = file.string();
+  return std::filesystem::is_fifo(status) &&
+         (path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/self/fd/"));
+}
+
+// A key of any length as the head of a message.
+std::string shortened(std::string key) {
+  constexpr std::size_t most = 200;
+  if (key.size() <= most) return key;
+  std::size_t end = most;
+  while ((static_cast<unsigned char>(key[end]) & 0xc0) == 0x80) --end;  // between two letters of UTF-8
+  return key.substr(0, end) + "...";
+}
+
+}  // namespace
+
 Document::Document(Schema schema, std::string source)
     : schema_(std::move(schema)), source_(std::move(source)) {}
 Document::~Document() = default;
 
 void Document::add(const Table::Place& place, std::string key, std::string what) {
-  problems_.push_back(
-      {place.override ? "--set" : source_, place.override ? 0 : place.line, std::move(key), std::move(what)});
+  problems_.push_back({place.override ? "--set" : source_, place.override ? 0 : place.line,
+                       shortened(std::move(key)), std::move(what)});
 }
 
 void Document::problem(const std::string& key, const std::string& what) {
@@ -687,7 +740,7 @@ void Document::throw_problems() const {
 }
 
 std::unique_ptr<Document> Document::read(const std::filesystem::path& file, const Schema& schema,
-                                         std::span<const std::string> overrides) {
+                                         std::span<const std::string> overrides, const Foreign& foreign) {
   const auto refuse = [&](const std::string& what) -> void {
     throw ConfigError({{file.string(), 0, "", what + "; give the path of a TOML config"}});
   };
@@ -695,15 +748,16 @@ std::unique_ptr<Document> Document::read(const std::filesystem::path& file, cons
   const auto status = std::filesystem::status(file, error);
   if (!std::filesystem::exists(status)) refuse("there is no such file");
   if (std::filesystem::is_directory(status)) refuse("is a directory");
+  if (!std::filesystem::is_regular_file(status) && !is_open_pipe(file, status)) refuse("is no regular file");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) refuse(std::string("cannot be opened (") + std::strerror(errno) + ")");
   const std::string text(std::istreambuf_iterator<char>(stream), {});
   if (stream.bad()) refuse("cannot be read");
-  return parse(text, file.string(), schema, overrides);
+  return parse(text, file.string(), schema, overrides, foreign);
 }
 
 std::unique_ptr<Document> Document::parse(std::string_view text, std::string source, const Schema& schema,
-                                          std::span<const std::string> overrides) {
+                                          std::span<const std::string> overrides, const Foreign& foreign) {
   if (const int line = first_line_that_is_no_text(text); line > 0) {
     throw ConfigError({{source, line, "", "is no text (a NUL byte or no UTF-8), must be TOML"}});
   }
@@ -713,7 +767,7 @@ std::unique_ptr<Document> Document::parse(std::string_view text, std::string sou
   }
   Parsed parsed = parse_toml(text);
   std::unique_ptr<Document> document(new Document(schema, std::move(source)));
-  Reader reader{*document, std::move(parsed.root)};
+  Reader reader{*document, std::move(parsed.root), foreign};
   for (const SyntaxProblem& problem : parsed.problems) {
     std::string what = problem.what;
     for (const Section& section : schema) {

@@ -90,12 +90,15 @@ class Table {
 /// repeated tables are addressed by index, `model.potential.0.stiffness` or `model.potential[0].stiffness`.
 class Document {
  public:
-  /// Throws ConfigError when the file cannot be read or is no TOML.
+  /// Names at the top of a file that the schema does not know but others do, and what to say to them.
+  using Foreign = std::map<std::string, std::string>;
+  /// Of a regular file or of a pipe that is open already (/dev/stdin, the shell's <(...)). Throws ConfigError
+  /// when it cannot be read or is no TOML.
   static std::unique_ptr<Document> read(const std::filesystem::path& file, const Schema& schema,
-                                        std::span<const std::string> overrides);
+                                        std::span<const std::string> overrides, const Foreign& foreign = {});
   /// The same for text; `source` stands for the file in messages.
   static std::unique_ptr<Document> parse(std::string_view text, std::string source, const Schema& schema,
-                                         std::span<const std::string> overrides);
+                                         std::span<const std::string> overrides, const Foreign& foreign = {});
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
   ~Document();

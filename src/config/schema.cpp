@@ -145,7 +145,10 @@ std::string allowed(const Kind& kind) {
                         [](const Number& range) {
                           return (range.may_be_infinite ? "a number" : "a finite number") + range_text(range);
                         },
-                        [](const Text&) -> std::string { return "a non-empty text in quotes"; },
+                        [](const Text& text) -> std::string {
+                          return text.is_name ? "a non-empty text in quotes, without \"/\" and with no \".\" in front"
+                                              : "a non-empty text in quotes";
+                        },
                         [](const Choice& choice) {
                           std::string names;
                           for (const Named& option : choice.options) {
@@ -154,8 +157,8 @@ std::string allowed(const Kind& kind) {
                           return names;
                         },
                         [](const NumberOrWord& either) {
-                          return "\"" + either.word.name + "\" (" + either.word.meaning + ") or a finite number" +
-                                 range_text(either.range);
+                          return "\"" + either.word.name + "\" (" + either.word.meaning +
+                                 ") or a finite number" + range_text(either.range);
                         },
                         [](const List& list) {
                           const std::string items = std::visit(

@@ -34,7 +34,9 @@ struct Number {
 };
 
 /// Non-empty text.
-struct Text {};
+struct Text {
+  bool is_name = false;  ///< of something that becomes a file: no '/', and no '.' in front
+};
 
 /// A word and what it stands for, in one line.
 struct Named {

@@ -1,6 +1,8 @@
 #include "config/document.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <clocale>
 #include <cmath>
@@ -18,7 +20,7 @@ Schema schema() {
       {.path = "",
        .occurrence = Occurrence::Required,
        .meaning = "",
-       .keys = {{"name", Text{}, Presence::Optional, std::string("a"), "", "label"}}},
+       .keys = {{"name", Text{.is_name = true}, Presence::Optional, std::string("a"), "", "label"}}},
       {.path = "time",
        .occurrence = Occurrence::Required,
        .meaning = "when",
@@ -215,6 +217,41 @@ TEST(Document, KeysThatBeginAsNoKeyDoesAreRefusedWithALine) {
     EXPECT_TRUE(problems(text).starts_with("c.toml:")) << text;
 }
 
+TEST(Document, AKeyOfMegabytesIsOneShortProblem) {
+  const std::string key(std::size_t{2} << 20, 'k');
+  for (const std::string& line : {key + " = 1\n", key + " = = 1\n", "[" + key + "]\n", "[" + key + "\n"}) {
+    const std::string text = problems("[time]\nend = 1\n" + line);
+    EXPECT_TRUE(text.starts_with("c.toml:3: ")) << text.substr(0, 300);
+    EXPECT_LT(text.size(), 1000u);
+  }
+  const std::string typed = problems("[time]\nend = 1\n[[model.term]]\n" + key + " = 1\n");
+  EXPECT_TRUE(typed.starts_with("c.toml:3: model.term[0].type: is missing")) << typed.substr(0, 300);
+}
+
+TEST(Document, NamesOfFilesStayInTheirFolder) {
+  EXPECT_EQ(problems("name = \"a b.c\"\n[time]\nend = 1\n"), "");
+  for (const char* name : {"../x", "/x", "a/b", "..", ".hidden"}) {
+    const std::string text = problems("name = \"" + std::string(name) + "\"\n[time]\nend = 1\n");
+    EXPECT_EQ(text, "c.toml:1: name: is the text \"" + std::string(name) +
+                        "\", must be a non-empty text in quotes, without \"/\" and with no \".\" in front");
+  }
+}
+
+TEST(Document, ATableOfAnotherSchemaIsNamedAsSuch) {
+  const Document::Foreign foreign{{"study", "this table is one of a study"}};
+  const auto document =
+      Document::parse("[time]\nend = 1\n[study]\n[model]\nstudy = 1\n", "c.toml", schema(), {}, foreign);
+  try {
+    document->throw_problems();
+    FAIL() << "unknown keys are problems";
+  } catch (const ConfigError& error) {
+    const std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("c.toml:3: study: unknown key, this table is one of a study; allowed: name"))
+        << text;
+    EXPECT_NE(text.find("c.toml:5: model.study: unknown key; allowed"), std::string::npos) << text;
+  }
+}
+
 TEST(Document, FilesThatAreNoConfigAreRefusedWithASentence) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "rieszflow no config";
   std::filesystem::create_directories(folder);
@@ -239,6 +276,17 @@ TEST(Document, FilesThatAreNoConfigAreRefusedWithASentence) {
             std::string::npos);
   EXPECT_NE(refusal_of(written("latin1.toml", "[time]\nend = 1 # \xfc\n")).find("latin1.toml:2: is no text"),
             std::string::npos);
+  // What need not end is not waited for; a pipe that somebody writes is a file.
+  ASSERT_EQ(mkfifo((folder / "pipe.toml").c_str(), 0600), 0);
+  for (const std::filesystem::path& file : {folder / "pipe.toml", std::filesystem::path("/dev/zero")})
+    EXPECT_NE(refusal_of(file).find("is no regular file"), std::string::npos) << file;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string config = "[time]\nend = 1\n";
+  ASSERT_EQ(write(ends[1], config.data(), config.size()), static_cast<ssize_t>(config.size()));
+  close(ends[1]);
+  EXPECT_EQ(refusal_of("/dev/fd/" + std::to_string(ends[0])), "");
+  close(ends[0]);
   EXPECT_EQ(refusal_of(written("ümlaut ρ.toml", "\xef\xbb\xbf[time]\r\nend = 1\r\n")), "");
   std::filesystem::remove_all(folder);
 }
@@ -273,8 +321,14 @@ TEST(Overrides, AreNamedInTheirProblems) {
     EXPECT_NE(problems(text, {malformed}).find("is no override, must be key.path=value"), std::string::npos)
         << malformed;
   }
-  EXPECT_EQ(problems(text, {"time..end=2"}),
-            "--set: time..end: is no path, must be names and indices joined by dots");
+  for (const char* path : {"time..end", ".time.end", "time.end.", "model.term[0.slope", "model.term0].slope",
+                           "model.term[0]slope", "model.term[].slope", "model.term[one].slope",
+                           "model.term[[0]].slope", "[0].slope", "model.term[0].slope]"}) {
+    EXPECT_EQ(problems(text, {std::string(path) + "=2"}),
+              "--set: " + std::string(path) +
+                  ": is no path, must be names and indices as in model.potential[0].stiffness or "
+                  "model.potential.0.stiffness");
+  }
   EXPECT_EQ(problems("[time]\nend = -1\n", {"time.end=2"}), "") << "an override mends the file's value";
 }
 

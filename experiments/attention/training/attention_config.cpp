@@ -138,16 +138,10 @@ std::optional<Variant> variant_named(const std::string& name) {
 }
 
 Assembly assemble(const Request& request) {
-  const auto document = request.config.empty()
-                            ? Document::parse("name = \"attention\"\n[[dataset]]\ntype = \"selection\"\n",
-                                              "default config", catalogue::attention(), request.overrides)
-                            : Document::read(request.config, catalogue::attention(), request.overrides);
+  const auto document =
+      read_config(request, "attention", "name = \"attention\"\n[[dataset]]\ntype = \"selection\"\n");
   Question question;
-  Table* const top = document->table("");
-  question.name = top != nullptr && top->has("name") ? top->text("name")
-                  : request.config.empty()           ? "attention"
-                                                     : request.config.stem().string();
-  if (top != nullptr) top->fill("name", question.name);
+  question.name = name_of(*document, request, "attention");
   question.threads = request.threads;
   Size size = Size::Full;
   if (Table* table = document->table("study"); table != nullptr && table->good()) {
