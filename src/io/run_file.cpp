@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <sstream>
 #include <thread>
 
 #include "core/expects.hpp"
@@ -63,6 +64,18 @@ std::vector<std::string> elements(const hdf5::File& file) {
   std::vector<std::string> found;
   for (const char* group : {"observables", "density", "particles"}) collect_elements(file, group, found);
   return found;
+}
+
+/// What a run file says it holds, on its group h5md: `series` the elements but those of particles, a line
+/// each, `replicas` the number of particles/replicaK. A group whose name is damaged is then missing, not
+/// absent.
+constexpr const char* contents = "h5md";
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
 }
 
 std::string replica_group(std::size_t replica) { return fmt::format("particles/replica{}", replica); }
@@ -125,6 +138,10 @@ struct RunFile::Implementation {
         file.set_text(object, "units", units);
         file.set_text(object, "meaning", meaning);
         file.set_text(object, "shape", shape_in_words);
+      }
+      if (!group.starts_with("particles/")) {
+        const bool is_first = !file.has_attribute(contents, "series");
+        file.set_text(contents, "series", (is_first ? "" : file.text(contents, "series") + "\n") + group);
       }
     }
     return elements.emplace(group, std::move(element)).first->second;
@@ -259,6 +276,10 @@ void RunFile::append_density(const Clock& clock, const Density& density) {
 
 void RunFile::append_positions(const Clock& clock, const ParticleEnsemble& ensemble) {
   expects(ensemble.particle_count > 0 && ensemble.dimension > 0, "an ensemble has particles and a dimension");
+  if (!implementation_->file.exists(replica_group(0))) {
+    const auto replicas = static_cast<std::int64_t>(ensemble.replica_count);
+    implementation_->file.set_integers(contents, "replicas", {&replicas, 1});
+  }
   for (std::size_t replica = 0; replica < ensemble.replica_count; ++replica) {
     const std::string group = replica_group(replica);
     const bool is_new = !implementation_->file.exists(group + "/box");
@@ -342,7 +363,19 @@ struct RunReader::Implementation {
 
 RunReader::RunReader(const fs::path& path)
     : implementation_(new Implementation{.path = path, .file = hdf5::File::open_to_read(path)}) {
-  implementation_->check(implementation_->file.exists("h5md"), "h5md", "this is not a run file");
+  const hdf5::File& file = implementation_->file;
+  implementation_->check(file.exists(contents), contents, "this is not a run file");
+  const auto require = [&](const std::string& group) {
+    implementation_->check(file.exists(group), group,
+                           "the file counts it among its contents, but it is missing: damaged");
+  };
+  if (file.has_attribute(contents, "series"))
+    for (const std::string& group : lines_of(file.text(contents, "series"))) require(group);
+  if (!file.has_attribute(contents, "replicas")) return;
+  const std::vector<std::int64_t> replicas = file.integers(contents, "replicas");
+  implementation_->check(replicas.size() == 1, contents, "the number of replicas is not one number");
+  for (std::int64_t replica = 0; replica < replicas[0]; ++replica)
+    require(replica_group(static_cast<std::size_t>(replica)) + "/position");
 }
 RunReader::~RunReader() = default;
 RunReader::RunReader(RunReader&&) noexcept = default;

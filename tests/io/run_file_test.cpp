@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "core/expects.hpp"
+#include "io/hdf5.hpp"
 #include "scratch.hpp"
 
 namespace {
@@ -320,6 +321,35 @@ TEST(RunFile, NoticesADamagedValue) {
   bytes[at] = static_cast<char>(bytes[at] ^ 1);
   write_text(path, bytes);
   EXPECT_THROW(RunReader(path).positions(0), FileError);
+}
+
+TEST(RunFile, WhatItSaysToHoldAndDoesNotIsMissingNotAbsent) {
+  const Scratch folder;
+  const fs::path path = folder.path() / "run.h5";
+  const auto refusal = [&]() -> std::string {
+    try {
+      RunReader reader(path);
+      return "";
+    } catch (const FileError& error) {
+      return error.what();
+    }
+  };
+  write_example(path, 2);
+  EXPECT_EQ(refusal(), "");
+  {
+    hdf5::File file = hdf5::File::open_to_write(path, path);
+    EXPECT_EQ(file.integers("h5md", "replicas"), std::vector<std::int64_t>{2});
+    EXPECT_EQ(file.text("h5md", "series"),
+              "observables/density/free_energy\nobservables/particles/mean\ndensity");
+    file.set_integers("h5md", "replicas", std::vector<std::int64_t>{3});
+  }
+  EXPECT_NE(refusal().find("cannot read particles/replica2/position: "), std::string::npos) << refusal();
+  {
+    hdf5::File file = hdf5::File::open_to_write(path, path);
+    file.set_integers("h5md", "replicas", std::vector<std::int64_t>{2});
+    file.set_text("h5md", "series", "observables/particles/mean\nobservables/particles/entropy");
+  }
+  EXPECT_NE(refusal().find("cannot read observables/particles/entropy: "), std::string::npos) << refusal();
 }
 
 TEST(RunFile, ADamagedObjectIsNoAbsentOne) {
