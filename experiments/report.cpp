@@ -278,6 +278,8 @@ void write_report(const fs::path& directory) {
   std::string page = page_start(title);
   page += "<h1>" + escaped(title) + "</h1>\n<p class=\"soft\">" + kind + "</p>\n" +
           status_line(manifest["status"]);
+  if (!manifest["warning"].empty())
+    page += "<p class=\"warn\">Warning: " + escaped(manifest["warning"]) + ".</p>\n";
   page += "<div class=\"top\">\n<div>\n<h2>Model</h2>\n" + model_in_words(manifest["model"]) + extent_of(run);
   page += made_by(manifest["command_line"]) + "</div>\n<div>\n<h2>Final values</h2>\n" + final_values(run) +
           checks(run) + "</div>\n</div>\n";
@@ -292,7 +294,8 @@ void write_report(const fs::path& directory) {
   page += "<h2>Provenance</h2>\n";
   std::vector<std::vector<std::string>> rows;
   for (const auto& [name, text] : manifest)
-    if (!text.empty() && name != "config" && name != "model" && name != "name" && name != "command_line")
+    if (!text.empty() && name != "config" && name != "model" && name != "name" && name != "command_line" &&
+        name != "warning")
       rows.push_back({escaped(name), escaped(text)});
   if (!rows.empty()) page += table({}, rows);
   if (!manifest["config"].empty())

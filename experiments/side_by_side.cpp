@@ -18,6 +18,7 @@
 #include "io/run_file.hpp"
 #include "model/description.hpp"
 #include "model/mean_field.hpp"
+#include "solvers/particle/timestep_choice.hpp"
 #include "summation/energy.hpp"
 #include "summation/identities.hpp"
 
@@ -222,6 +223,7 @@ class Run {
     attributes["config"] = setting_.resolved_config;
     attributes["seed"] = std::to_string(question_.seed);
     attributes["histogram_bins"] = std::to_string(question_.comparison_bins);
+    for (const std::string& sentence : warnings(question_)) attributes["warning"] += sentence;
     attributes["status"] = "running";
     return attributes;
   }
@@ -515,6 +517,7 @@ class Run {
     Json json;
     json["status"] = name(ended);
     if (!message_.empty()) json["message"] = message_;
+    if (const auto sentences = warnings(question_); !sentences.empty()) json["warnings"] = sentences;
     json["name"] = question_.name;
     json["model"] = {{"description", description(question_.model)},
                      {"domain", description(question_.model.domain)},
@@ -645,6 +648,19 @@ class Run {
 };
 
 }  // namespace
+
+std::vector<std::string> warnings(const Question& question) {
+  if (!question.particles || !(question.end > 0.0)) return {};
+  const particle::Options& options = question.particles->options;
+  const double interval = std::min(question.output_every, question.end);
+  const double step = interval / std::ceil(interval / options.timestep);
+  const double longest = particle::longest_stable_timestep(question.model, options.scheme);
+  if (step < longest) return {};
+  return {fmt::format(
+      "particles.timestep is too long: a step of {:.4g} is unstable for the linear force of this model, from "
+      "2/stiffness = {:.4g} on; the particles are thrown about and their averages mean nothing",
+      step, longest)};
+}
 
 Outcome run(const Question& question, const Setting& setting) {
   return setting.ranks.first() ? Run(question, setting)() : assist(question, setting.ranks);

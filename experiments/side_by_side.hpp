@@ -57,11 +57,11 @@ struct Setting {
   std::filesystem::path directory;  ///< result folder; exists
   std::string resolved_config;      ///< text of DIR/config.toml
   std::map<std::string, std::string>
-      provenance;  ///< version, commit, compiler, command_line: attributes of run.h5
+      provenance{};  ///< version, commit, compiler, command_line: attributes of run.h5
   bool resume = false;
   Ranks ranks{};  ///< do the run together: replicas, or pairs and slabs, are spread; the first one writes
-  std::function<void(const Progress&)> progress;  ///< may be empty
-  std::function<bool()> interrupted;              ///< asked after every step; may be empty
+  std::function<void(const Progress&)> progress{};  ///< may be empty
+  std::function<bool()> interrupted{};              ///< asked after every step; may be empty
 };
 
 struct Outcome {
@@ -69,6 +69,9 @@ struct Outcome {
   std::string message;
   std::string summary;  ///< text of DIR/summary.json
 };
+
+/// What the question can be seen to do wrong before it runs, a sentence each; kept with the results.
+std::vector<std::string> warnings(const Question& question);
 
 /// Runs both sides, writes run.h5, summary.json, config.toml and the report into the folder. The outcome of a
 /// rank that is not the first has no texts.

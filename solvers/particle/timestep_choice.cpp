@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "core/expects.hpp"
@@ -219,6 +221,25 @@ TimestepChoice by_acceptance(const Model& model, ParticleEnsemble pilot, const O
 PilotShape pilot_shape(std::size_t particle_count, std::size_t dimension) {
   const std::size_t count = std::min(particle_count, most_pilot_particles);
   return {std::max<std::size_t>(8, pilot_coordinates / (count * dimension)), count};
+}
+
+double longest_stable_timestep(const Model& model, Scheme scheme) {
+  const double unknown = std::numeric_limits<double>::infinity();
+  if (scheme == Scheme::Mala || !model.functionals.empty()) return unknown;
+  double stiffness = 0.0, of_pairs = 0.0;
+  for (const Potential& potential : model.potentials) {
+    const auto* quadratic = std::get_if<QuadraticPotential>(&potential);
+    if (quadratic == nullptr) return unknown;
+    stiffness += quadratic->stiffness;
+  }
+  bool all_quadratic = true;
+  for (const Interaction& interaction : model.interactions) {
+    const auto* quadratic = std::get_if<QuadraticInteraction>(&interaction);
+    all_quadratic = all_quadratic && quadratic != nullptr;
+    if (quadratic != nullptr) of_pairs += quadratic->strength;
+  }
+  if (all_quadratic) stiffness += std::max(0.0, of_pairs);
+  return stiffness > 0.0 ? 2.0 / stiffness : unknown;
 }
 
 TimestepChoice choose_timestep(const Model& model, const ParticleEnsemble& start, const Options& options,

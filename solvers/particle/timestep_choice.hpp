@@ -49,6 +49,13 @@ PilotShape pilot_shape(std::size_t particle_count, std::size_t dimension);
 TimestepChoice choose_timestep(const Model& model, const ParticleEnsemble& start, const Options& options,
                                double longest, double end, double accuracy);
 
+/// From which step on the linear forces of the model are unstable: one step h multiplies a displacement by
+/// 1 - h stiffness, so 2 / stiffness. Where every V is quadratic the mean of all particles has the sum of
+/// their stiffnesses (pair forces cancel in it); where every W is quadratic too, distances have that of V
+/// plus W. Infinity where there are other terms, whose curvature nobody knows beforehand, and for mala, which
+/// rejects.
+double longest_stable_timestep(const Model& model, Scheme scheme);
+
 constexpr double most_pilot_seconds = 3.0;
 constexpr double mala_acceptance = 0.574;
 constexpr std::int64_t mala_warm_up_sweeps = 200;

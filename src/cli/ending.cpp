@@ -45,6 +45,21 @@ std::map<std::string, std::string> provenance() {
           {"command_line", line}};
 }
 
+side_by_side::Setting setting(Console& console, const Interruption& interruption,
+                              const std::filesystem::path& folder, const std::string& resolved_config,
+                              bool resumes) {
+  return {.directory = folder,
+          .resolved_config = resolved_config,
+          .provenance = provenance(),
+          .resume = resumes,
+          .ranks = Ranks::all(),
+          .progress =
+              [&console](const side_by_side::Progress& now) {
+                console.progress(now.part, now.time, now.end, now.seconds_left);
+              },
+          .interrupted = [&interruption] { return interruption.wished(); }};
+}
+
 int conclude(Console& console, const std::string& command, const std::filesystem::path& folder,
              RunStatus status, const std::string& message, const std::string& summary,
              int code_when_completed) {

@@ -42,16 +42,7 @@ int learn(const ExperimentOptions& options) {
   const bool resumes = prepare_folder(folder, options, assembly.resolved);
   const Interruption interruption(options.max_wall);
   const side_by_side::Outcome outcome =
-      learning::run(question, {.directory = folder,
-                               .resolved_config = assembly.resolved,
-                               .provenance = provenance(),
-                               .resume = resumes,
-                               .ranks = Ranks::all(),
-                               .progress =
-                                   [&](const side_by_side::Progress& now) {
-                                     console.progress(now.part, now.time, now.end, now.seconds_left);
-                                   },
-                               .interrupted = [&] { return interruption.wished(); }});
+      learning::run(question, setting(console, interruption, folder, assembly.resolved, resumes));
   if (outcome.status == RunStatus::Completed && !outcome.summary.empty()) {
     for (const Json& sentence : Json::parse(outcome.summary).at("findings"))
       console.say(sentence.get<std::string>());

@@ -50,6 +50,10 @@ int run(const ExperimentOptions& options) {
   if (options.dry_run)
     console.say(text(needs, question) + "folder     " + folder.string() + " (nothing was written)");
   if (const auto sentence = obstacle(needs, folder)) throw ResourceError(*sentence);
+  for (const std::string& sentence : side_by_side::warnings(question)) {
+    console.event({{"event", "warning"}, {"message", sentence}});
+    if (Ranks::all().first()) console.complain("rieszflow: warning: " + sentence);
+  }
   if (options.dry_run) return done;
 
   const bool resumes = prepare_folder(folder, options, assembly.resolved);
@@ -58,16 +62,7 @@ int run(const ExperimentOptions& options) {
 
   const Interruption interruption(options.max_wall);
   const side_by_side::Outcome outcome =
-      side_by_side::run(question, {.directory = folder,
-                                   .resolved_config = assembly.resolved,
-                                   .provenance = provenance(),
-                                   .resume = resumes,
-                                   .ranks = Ranks::all(),
-                                   .progress =
-                                       [&](const side_by_side::Progress& now) {
-                                         console.progress(now.part, now.time, now.end, now.seconds_left);
-                                       },
-                                   .interrupted = [&] { return interruption.wished(); }});
+      side_by_side::run(question, setting(console, interruption, folder, assembly.resolved, resumes));
   return conclude(console, "run", folder, outcome.status, outcome.message, outcome.summary);
 }
 

@@ -215,6 +215,29 @@ TEST_F(Run, LimitsOfTheNumbersNeverCrash) {
   }
 }
 
+TEST_F(Run, AnUnstableTimestepIsSaidBeforeAndKeptWithTheResults) {
+  // Euler steps h of a force of stiffness 100 multiply a displacement by 1 - 100 h: 5 - 1 = 4 here.
+  const std::vector<std::string> unstable = {"run",   "small.toml",
+                                             "--set", "model.potential[0].stiffness=100",
+                                             "--set", "particles.timestep=0.05",
+                                             "--set", "particles.scheme=reflected"};
+  const Ran ran = run(unstable);
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  for (const std::string& text : {ran.err, summary("out/small")["warnings"].at(0).get<std::string>(),
+                                  io::RunReader(folder_ / "out/small/run.h5").manifest().at("warning"),
+                                  content(folder_ / "out/small/report.html")}) {
+    EXPECT_NE(text.find("particles.timestep is too long: a step of 0.05 is unstable"), std::string::npos)
+        << text;
+    EXPECT_NE(text.find("2/stiffness = 0.02"), std::string::npos) << text;
+  }
+  std::vector<std::string> plan = unstable;
+  plan.push_back("--dry-run");
+  EXPECT_NE(run(plan).err.find("warning: particles.timestep"), std::string::npos);
+  const Ran stable = run({"run", "small.toml", "--force"});
+  EXPECT_EQ(stable.err, "");
+  EXPECT_FALSE(summary("out/small").contains("warnings"));
+}
+
 TEST_F(Run, ABlowUpIsAFaultOfTheMathematicsAndKeepsWhatWasComputed) {
   // Particles in V = -x^4 leave every bound in finite time: x' = 4 x^3 from x = 2 at t = 1/32.
   write("blow_up.toml",

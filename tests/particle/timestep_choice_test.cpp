@@ -41,6 +41,32 @@ TEST(TimestepChoice, HalvesTheStepOfAFirstOrderSchemeForHalfTheError) {
   }
 }
 
+TEST(LongestStableTimestep, IsWhereQuadraticForcesThrowParticlesApart) {
+  const QuadraticPotential well{.stiffness = 2.0};
+  const auto spread = [&](const Model& model, double timestep) {
+    State state{.ensemble = uniform_ensemble(Box{{-1.0}, {1.0}}, 4, 8)};
+    run(model, state, {.timestep = timestep, .seed = 1}, Schedule::at({0.0, 200.0 * timestep}), {}, {});
+    double largest = 0.0;
+    for (const double x : state.ensemble.positions) largest = std::max(largest, std::abs(x));
+    return largest;
+  };
+  const Model models[] = {{WholeSpace{1}, {well}, {}, 1.0},
+                          {WholeSpace{1}, {well, well}, {}, 1.0},
+                          {WholeSpace{1}, {well}, {QuadraticInteraction{.strength = 3.0}}, 1.0},
+                          {WholeSpace{1}, {well}, {QuadraticInteraction{.strength = -1.0}}, 1.0},
+                          {WholeSpace{1}, {well}, {GaussianInteraction{}}, 1.0}};
+  const double stiffness[] = {2.0, 4.0, 5.0, 2.0, 2.0};
+  for (std::size_t k = 0; k < std::size(models); ++k) {
+    const double longest = longest_stable_timestep(models[k], Scheme::Projected);
+    EXPECT_EQ(longest, 2.0 / stiffness[k]) << k;
+    EXPECT_LT(spread(models[k], 0.9 * longest), 100.0) << k;
+    EXPECT_GT(spread(models[k], 1.1 * longest), 1e6) << k;
+  }
+  EXPECT_EQ(longest_stable_timestep(models[0], Scheme::Mala), std::numeric_limits<double>::infinity());
+  const Model wells{WholeSpace{1}, {well, DoubleWellPotential{}}, {}, 1.0};
+  EXPECT_EQ(longest_stable_timestep(wells, Scheme::Reflected), std::numeric_limits<double>::infinity());
+}
+
 TEST(TimestepChoice, IsAFunctionOfItsArgumentsForAnyNumberOfThreads) {
   const auto start = uniform_ensemble(log_gas().domain, 8, 10);
   for (const Scheme scheme : {Scheme::Reflected, Scheme::Mala}) {

@@ -51,16 +51,7 @@ int study(const ExperimentOptions& options) {
   const bool resumes = prepare_folder(folder, options, assembly.resolved);
   const Interruption interruption(options.max_wall);
   const side_by_side::Outcome outcome =
-      attention::run(question, {.directory = folder,
-                                .resolved_config = assembly.resolved,
-                                .provenance = provenance(),
-                                .resume = resumes,
-                                .ranks = Ranks::all(),
-                                .progress =
-                                    [&](const side_by_side::Progress& now) {
-                                      console.progress(now.part, now.time, now.end, now.seconds_left);
-                                    },
-                                .interrupted = [&] { return interruption.wished(); }});
+      attention::run(question, setting(console, interruption, folder, assembly.resolved, resumes));
   const Json summary = outcome.summary.empty() ? Json::object() : Json::parse(outcome.summary);
   for (const char* key : {"claims", "findings"})
     for (const Json& sentence : summary.value(key, Json::array())) console.say(sentence.get<std::string>());
