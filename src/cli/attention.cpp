@@ -109,7 +109,7 @@ Command attention_command(CLI::App& program) {
                 std::any_of(arguments.begin(), arguments.end(),
                             [](const std::string& word) { return word == "--help" || word == "-h"; });
             if (asks_for_help) {
-              fmt::print("{}\n", command->help());
+              fmt::print("{}\n", command->help("rieszflow"));
               std::fflush(stdout);
               if (!fs::exists(training_program())) return done;
             }

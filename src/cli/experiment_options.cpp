@@ -12,37 +12,26 @@ std::optional<double> duration(const std::string& text) {
   double seconds = 0.0;
   const char *position = text.data(), *const end = text.data() + text.size();
   if (position == end) return std::nullopt;
+  constexpr std::pair<char, double> units[] = {{'d', 86400.0}, {'h', 3600.0}, {'m', 60.0}, {'s', 1.0}};
+  const auto* unit = std::begin(units);
   while (position != end) {
     double number = 0.0;
     const auto [after, fault] = std::from_chars(position, end, number, std::chars_format::fixed);
-    if (fault != std::errc{} || !(number >= 0.0)) return std::nullopt;
-    double unit = 1.0;
-    position = after;
-    if (position != end) {
-      switch (*position++) {
-        case 's':
-          break;
-        case 'm':
-          unit = 60.0;
-          break;
-        case 'h':
-          unit = 3600.0;
-          break;
-        case 'd':
-          unit = 86400.0;
-          break;
-        default:
-          return std::nullopt;
-      }
-    }
-    seconds += number * unit;
+    if (fault != std::errc{} || !(number >= 0.0) || after == end) return std::nullopt;
+    while (unit != std::end(units) && unit->first != *after) ++unit;
+    if (unit == std::end(units)) return std::nullopt;
+    seconds += number * unit->second;
+    ++unit;  // each unit once, the longer ones first
+    position = after + 1;
   }
   return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
 }
 
 void add_experiment_options(CLI::App& command, ExperimentOptions& options) {
   options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  command.add_option("config", options.config, "the experiment (TOML); `rieszflow defaults` prints one")
+  command
+      .add_option("config", options.config,
+                  "the experiment (TOML), a file or a pipe <(...); `rieszflow defaults` prints one")
       ->required()
       ->type_name("CONFIG.toml");
   command.add_option("--out", options.out, "result folder (default: out/<name of the config>)")
@@ -72,8 +61,10 @@ void add_experiment_options(CLI::App& command, ExperimentOptions& options) {
           [&options](const std::string& text) {
             options.max_wall = duration(text);
             if (!options.max_wall) {
-              throw CLI::ValidationError("--max-wall",
-                                         "\"" + text + "\" is no duration, must be like 90s, 15m, 1h30m");
+              throw CLI::ValidationError("--max-wall", "\"" + text +
+                                                           "\" is no duration, must be numbers with the "
+                                                           "units d, h, m, s, each at most once and in "
+                                                           "this order: 90s, 15m, 1h30m, 1d12h");
             }
           },
           "stop with a checkpoint after this time, as if interrupted (90s, 15m, 1h30m)")

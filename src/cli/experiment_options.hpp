@@ -26,7 +26,7 @@ struct ExperimentOptions {
 /// Declares them on a command; `options` must outlive the parsing.
 void add_experiment_options(CLI::App& command, ExperimentOptions& options);
 
-/// "90", "90s", "15m", "2h", "1d" and sums like "1h30m" in seconds; nothing when it is no duration.
+/// "90s", "15m", "2h", "1d" and sums like "1h30m" in seconds; nothing when it is no duration.
 std::optional<double> duration(const std::string& text);
 
 }  // namespace rieszflow::cli

@@ -63,6 +63,7 @@ TEST_F(Attention, PassesEverythingElseToTheProgramBesideItOrSaysWhatIsMissing) {
   const Ran help = start({"attention", "--help"});
   EXPECT_EQ(help.code, 0);
   EXPECT_NE(help.out.find("--predict"), std::string::npos) << help.out;
+  EXPECT_NE(help.out.find("Usage: rieszflow attention"), std::string::npos) << help.out;
   write("bin/rieszflow-attention", "#!/bin/sh\nprintf '%s|' \"$@\"\nexit 7\n");
   std::filesystem::permissions(bin / "rieszflow-attention", std::filesystem::perms::owner_all);
   const Ran passed =

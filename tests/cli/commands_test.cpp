@@ -53,15 +53,70 @@ TEST_F(Commands, WrongArgumentsAreTheUsersFault) {
   EXPECT_EQ(listing(), "small.toml\n");
 }
 
+TEST_F(Commands, AWallTimeHasUnitsEachOnceTheLongerOnesFirst) {
+  for (const char* wall : {"90s", "1.5m", "1h30m", "1d2h3m4s", "0s"})
+    EXPECT_EQ(run({"run", "small.toml", "--dry-run", "--max-wall", wall}).code, 0) << wall;
+  for (const char* wall : {"5", "1h1h", "30m1h", "1h30", "-1s", "1e3s", "h", "1 h", "infs", ""}) {
+    const Ran ran = run({"run", "small.toml", "--dry-run", "--max-wall", wall});
+    EXPECT_EQ(ran.code, 2) << wall;
+    EXPECT_NE(ran.err.find("each at most once and in this order: 90s, 15m, 1h30m"), std::string::npos)
+        << ran.err;
+  }
+}
+
+TEST_F(Commands, ResultsAreNeverPlannedOutsideOfOut) {
+  const Ran ran = run({"run", "small.toml", "--dry-run", "--set", "name=../x"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(ran.err.starts_with("--set: name: is the text \"../x\", must be a non-empty text in quotes, without")) << ran.err;
+  write("named.toml", "name = \"a/b\"\n" + small_config);
+  EXPECT_TRUE(run({"run", "named.toml", "--dry-run"}).err.starts_with("named.toml:1: name: ")) << ran.err;
+  write(".hidden.toml", small_config);
+  EXPECT_NE(run({"run", ".hidden.toml", "--dry-run"}).out.find("out/hidden"), std::string::npos);
+}
+
+TEST_F(Commands, AConfigOfAnotherCommandNamesThatCommand) {
+  write("study.toml", run({"defaults", "study"}).out);
+  const Ran study_as_run = run({"run", "study.toml"});
+  EXPECT_EQ(study_as_run.code, 2);
+  EXPECT_NE(study_as_run.err.find("study: unknown key, this table is one of `rieszflow study`"),
+            std::string::npos)
+      << study_as_run.err;
+  const Ran run_as_study = run({"study", "small.toml"});
+  EXPECT_EQ(run_as_study.code, 2);
+  EXPECT_NE(run_as_study.err.find("a config without it is one of `rieszflow run`"), std::string::npos)
+      << run_as_study.err;
+  const Ran run_as_learn = run({"learn", "small.toml"});
+  EXPECT_NE(run_as_learn.err.find("this table is one of `rieszflow run` or `rieszflow study`"),
+            std::string::npos)
+      << run_as_learn.err;
+}
+
+TEST_F(Commands, AConfigMayComeThroughAPipe) {
+  const std::string program = "\"" RIESZFLOW_EXECUTABLE "\" run ";
+  for (const std::string& words :
+       {"<(cat small.toml) --dry-run", "/dev/stdin --dry-run < <(cat small.toml)"}) {
+    Process process({"/bin/bash", "-c", program + words}, folder_);
+    EXPECT_EQ(process.wait(), 0) << process.err();
+  }
+}
+
 TEST_F(Commands, ListNamesEveryTypeAndScheme) {
   const Ran ran = run({"list"});
   EXPECT_EQ(ran.code, 0);
-  for (const char* name :
-       {"box",           "ball",           "torus",      "whole_space", "quadratic", "double_well",
-        "polynomial",    "cosine",         "expression", "table",       "riesz",     "log",
-        "coulomb",       "gaussian",       "morse",      "low_rank",    "uniform",   "mixture",
-        "file",          "projected",      "reflected",  "mala",        "direct",    "fast",
-        "semi_implicit", "method_of_lines", "favor", "softmaxfeat"}) {
+  for (const char* name : {"box",           "ball",
+                           "torus",         "whole_space",
+                           "quadratic",     "double_well",
+                           "polynomial",    "cosine",
+                           "expression",    "table",
+                           "riesz",         "log",
+                           "coulomb",       "gaussian",
+                           "morse",         "low_rank",
+                           "uniform",       "mixture",
+                           "file",          "projected",
+                           "reflected",     "mala",
+                           "direct",        "fast",
+                           "semi_implicit", "method_of_lines",
+                           "favor",         "softmaxfeat"}) {
     EXPECT_NE(ran.out.find("\n  " + std::string(name) + " "), std::string::npos) << name;
   }
 }
