@@ -19,40 +19,20 @@ namespace {
 namespace fs = std::filesystem;
 using sweep::Json;
 
-const char* const gaussian = R"([model]
-inverse_temperature = 2.0
-[model.domain]
-type = "box"
-lower = [-8.0]
-upper = [8.0]
-[[model.potential]]
-type = "quadratic"
-stiffness = 1.0
-[[model.interaction]]
-type = "quadratic"
-strength = 2.0
-[initial]
-type = "gaussian"
-mean = [0.7]
-std = [0.5]
-[time]
-end = 0.5
-[particles]
-replicas = 400
-timestep = 5e-3
-[density]
-cells = [256]
-[study]
-type = "particle_number"
-values = [10, 20, 40, 80]
-statistic = "mmd_squared"
-length = 1.0
-)";
-
 std::string changed(std::string text, const std::string& from, const std::string& to) {
   const auto at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
+}
+
+// The ready study of the Gaussian model, smaller.
+std::string gaussian_study() {
+  std::ifstream file(fs::path(RIESZFLOW_SOURCE_DIR) / "experiments" / "convergence" / "gaussian_mmd.toml");
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  text = changed(text, "replicas = 10000", "replicas = 400");
+  text = changed(text, "timestep = 2.5e-3\nseed = 1", "timestep = 5e-3");
+  text = changed(text, "cells = [512]", "cells = [256]");
+  return changed(text, "values = [10, 20, 40, 80, 160, 320]", "values = [10, 20, 40, 80]");
 }
 
 study::Assembly assembled(const Scratch& folder, const std::string& text,
@@ -93,7 +73,7 @@ void expect_theory(const Json& summary, double standard_errors) {
 
 TEST(ParticleNumber, DiscrepancyOfTheGaussianModelFallsLikeOneOverN) {
   const Scratch folder;
-  const Json summary = summary_of(assembled(folder, gaussian), folder.path() / "out");
+  const Json summary = summary_of(assembled(folder, gaussian_study()), folder.path() / "out");
   expect_theory(summary, 4.0);
   EXPECT_NEAR(summary.at("rows")[0].at("theory").get<double>(), 2.873101961583e-2, 1e-12);
   EXPECT_NEAR(summary.at("fit").at("exponent").get<double>(), -1.0,
@@ -105,16 +85,17 @@ TEST(ParticleNumber, DiscrepancyOfTheGaussianModelFallsLikeOneOverN) {
 
 TEST(ParticleNumber, MeanAndWassersteinDistanceOfTheGaussianModelAreExact) {
   const Scratch folder;
-  expect_theory(summary_of(assembled(folder, gaussian, {"study.statistic=mean"}), folder.path() / "mean"),
-                4.0);
-  const Json transport = summary_of(assembled(folder, gaussian, {"study.statistic=wasserstein_2_squared"}),
-                                    folder.path() / "transport");
+  expect_theory(
+      summary_of(assembled(folder, gaussian_study(), {"study.statistic=mean"}), folder.path() / "mean"), 4.0);
+  const Json transport =
+      summary_of(assembled(folder, gaussian_study(), {"study.statistic=wasserstein_2_squared"}),
+                 folder.path() / "transport");
   expect_theory(transport, 4.0);
 }
 
 TEST(ParticleNumber, LawOfOneParticleApproachesTheDensityAtTheSquareOfTheRate) {
   const Scratch folder;
-  const Json summary = summary_of(assembled(folder, gaussian,
+  const Json summary = summary_of(assembled(folder, gaussian_study(),
                                             {"study.statistic=marginal_squared", "study.values=[5, 10, 20]",
                                              "particles.replicas=4000", "particles.timestep=0.01"}),
                                   folder.path() / "out");
@@ -125,9 +106,9 @@ TEST(ParticleNumber, LawOfOneParticleApproachesTheDensityAtTheSquareOfTheRate) {
 TEST(Sweep, RowsDependOnNothingButThemselves) {
   const Scratch folder;
   const std::vector<std::string> small = {"particles.replicas=20", "study.values=[10, 20, 40]"};
-  const Json whole = summary_of(assembled(folder, gaussian, small), folder.path() / "whole");
+  const Json whole = summary_of(assembled(folder, gaussian_study(), small), folder.path() / "whole");
   const Json other =
-      summary_of(assembled(folder, gaussian, {"particles.replicas=20", "study.values=[40, 10]"}),
+      summary_of(assembled(folder, gaussian_study(), {"particles.replicas=20", "study.values=[40, 10]"}),
                  folder.path() / "other", 2);
   EXPECT_EQ(whole.at("rows")[0].at("error"), other.at("rows")[1].at("error"));
   EXPECT_EQ(whole.at("rows")[2].at("error"), other.at("rows")[0].at("error"));
@@ -136,7 +117,7 @@ TEST(Sweep, RowsDependOnNothingButThemselves) {
 TEST(Sweep, ResumesRowByRow) {
   const Scratch folder;
   const study::Assembly assembly =
-      assembled(folder, gaussian, {"particles.replicas=20", "study.values=[10, 20, 40]"});
+      assembled(folder, gaussian_study(), {"particles.replicas=20", "study.values=[10, 20, 40]"});
   const Json whole = summary_of(assembly, folder.path() / "whole");
   const fs::path out = folder.path() / "parts";
   const Json part = summary_of(assembly, out, 1, false, [&] { return fs::exists(out / "rows.json"); });
@@ -152,7 +133,7 @@ TEST(Sweep, OfErrorsThatFlattenGivesNoRate) {
   // Against a value that is wrong by 0.005 the error of the grid levels off.
   const Scratch folder;
   const std::string text = changed(
-      gaussian,
+      gaussian_study(),
       "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
       "type = \"grid\"\nvalues = [32, 64, 128, 256, 512]\nstatistic = \"second_moment\"");
   const exact::OrnsteinUhlenbeck law{1.0, 2.0, 2.0, 0.7, 0.25};
@@ -173,7 +154,7 @@ TEST(Sweep, OfErrorsThatFlattenGivesNoRate) {
 TEST(Grid, IsComparedWithTheNextFinerRowWhereNothingIsKnown) {
   const Scratch folder;
   std::string text = changed(
-      gaussian,
+      gaussian_study(),
       "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
       "type = \"grid\"\nvalues = [64, 128, 256, 512]\nstatistic = \"free_energy\"");
   text = changed(text, "[particles]\nreplicas = 400\ntimestep = 5e-3\n", "");
@@ -186,7 +167,7 @@ TEST(Grid, IsComparedWithTheNextFinerRowWhereNothingIsKnown) {
 TEST(InverseTemperature, FluctuationsOfAHarmonicWellFallLikeOneOverBeta) {
   const Scratch folder;
   std::string text = changed(
-      gaussian,
+      gaussian_study(),
       "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"\nlength = 1.0",
       "type = \"inverse_temperature\"\nvalues = [2, 4, 8]\nstatistic = \"mean\"\nerror = \"mean_square\"\n"
       "expected = -1.0");
@@ -327,10 +308,11 @@ TEST(Fluctuations, OfTheLogGasAreSelbergs) {
 
 TEST(Chaos, OfTheGaussianModelIsExact) {
   const Scratch folder;
-  const std::string text = changed(
-      changed(gaussian, "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"",
-              "type = \"chaos\"\nvalues = [8, 16, 32]"),
-      "end = 0.5", "end = 0.5\noutput_every = 0.01");
+  const std::string text =
+      changed(changed(gaussian_study(),
+                      "type = \"particle_number\"\nvalues = [10, 20, 40, 80]\nstatistic = \"mmd_squared\"",
+                      "type = \"chaos\"\nvalues = [8, 16, 32]"),
+              "end = 0.5", "end = 0.5\noutput_every = 0.01");
   const Json summary =
       summary_of(assembled(folder, text, {"particles.replicas=1000"}), folder.path() / "out", 2);
   ASSERT_EQ(summary.at("status"), "completed");
@@ -386,9 +368,9 @@ TEST(Fit, OfErrorsThatScatterHasNotPassed) {
 TEST(Study, RefusesWhatItCannotAnswer) {
   const Scratch folder;
   const auto refused = [&](std::vector<std::string> overrides, const std::string& sentence) {
-    EXPECT_NE(problems_of(folder, gaussian, std::move(overrides)).find(sentence), std::string::npos)
+    EXPECT_NE(problems_of(folder, gaussian_study(), std::move(overrides)).find(sentence), std::string::npos)
         << sentence << "\n"
-        << problems_of(folder, gaussian, {});
+        << problems_of(folder, gaussian_study(), {});
   };
   refused({"study.values=[10, 10]"}, "different");
   refused({"study.values=[10.5, 20]"}, "whole numbers");
@@ -411,15 +393,15 @@ TEST(Study, RefusesWhatItCannotAnswer) {
   EXPECT_NE(problems_of(folder, changed(log_gas, "\"identities\"", "\"chaos\"") + "[density]\ncells = [64]\n")
                 .find("softening > 0"),
             std::string::npos);
-  const std::string grid = changed(gaussian, "type = \"particle_number\"", "type = \"grid\"");
-  EXPECT_NE(problems_of(folder, grid).find("study.toml:21: particles.timestep: is not read"),
+  const std::string grid = changed(gaussian_study(), "type = \"particle_number\"", "type = \"grid\"");
+  EXPECT_NE(problems_of(folder, grid).find("study.toml:32: particles.timestep: is not read"),
             std::string::npos)
       << problems_of(folder, grid);
-  EXPECT_NE(problems_of(folder, changed(gaussian, "[time]\nend = 0.5", "")).find("time: is missing"),
+  EXPECT_NE(problems_of(folder, changed(gaussian_study(), "[time]\nend = 0.5", "")).find("time: is missing"),
             std::string::npos);
-  EXPECT_NE(
-      problems_of(folder, changed(gaussian, "timestep = 5e-3", "")).find("particles.timestep: is missing"),
-      std::string::npos);
+  EXPECT_NE(problems_of(folder, changed(gaussian_study(), "timestep = 5e-3", ""))
+                .find("particles.timestep: is missing"),
+            std::string::npos);
 }
 
 TEST(Study, EveryReadyConfigAndEverySampleAssemblesAndPlans) {
@@ -441,7 +423,7 @@ TEST(Study, EveryReadyConfigAndEverySampleAssemblesAndPlans) {
 
 TEST(Study, ResolvedConfigMeansTheSame) {
   const Scratch folder;
-  const study::Assembly first = assembled(folder, gaussian);
+  const study::Assembly first = assembled(folder, gaussian_study());
   EXPECT_EQ(assembled(folder, first.resolved).resolved, first.resolved);
 }
 
