@@ -481,11 +481,9 @@ TEST(Evolution, StopsWhenTheDensityConcentrates) {
 TEST(Evolution, UsesEachAxisOwnSpacing) {
   // V = y^2 on a 1 x 4 box with 8 x 16 cells stays uniform in x and equals the one-dimensional run.
   const Grid plane{{0.0, -2.0}, {1.0, 2.0}, {8, 16}}, line{{-2.0}, {2.0}, {16}};
-  const Model flat{Box{plane.lower, plane.upper}, {}, {}, 3.0};
-  Model with = flat;
-  with.potentials.push_back(
-      ExpressionPotential{std::make_shared<ExpressionFunction>("y^2", std::vector<std::string>{"x", "y"})});
-  const State two = run_to(with, reference::uniform_on(plane), {.timestep = 0.05}, 1.0);
+  const auto squared = std::make_shared<ExpressionFunction>("y^2", std::vector<std::string>{"x", "y"});
+  const Model parabola{Box{plane.lower, plane.upper}, {ExpressionPotential{squared}}, {}, 3.0};
+  const State two = run_to(parabola, reference::uniform_on(plane), {.timestep = 0.05}, 1.0);
   const State one = run_to(Model{Box{{-2.0}, {2.0}}, {QuadraticPotential{2.0}}, {}, 3.0},
                            reference::uniform_on(line), {.timestep = 0.05}, 1.0);
   for (std::size_t cell = 0; cell < 128; ++cell)

@@ -162,13 +162,12 @@ TEST(ScharfetterGummel, DissipatesUpToTheInteractionOfTheChange) {
     const Grid grid = random_grid(engine, dimension, false);
     const double beta = std::pow(10.0, std::uniform_real_distribution<double>(-1.0, 3.0)(engine));
     const double strength = std::uniform_real_distribution<double>(-3.0, 3.0)(engine);
-    Model model{Box{grid.lower, grid.upper}, {}, {}, beta};
+    Model model{Box{grid.lower, grid.upper}, {CosinePotential{2.0, 5.0}}, {}, beta};
     if (trial % 2 == 0) {
       model.interactions.push_back(LogarithmicInteraction{strength, 0.0});
     } else {
       model.interactions.push_back(GaussianInteraction{strength, 0.3});
     }
-    model.potentials.push_back(CosinePotential{2.0, 5.0});
     const MeanField field(model, grid, {});
     std::vector<double> averages = random_values(grid.cell_count(), engine, 0.0, 1.0);
     for (double& value : averages) value = value < 0.2 ? 0.0 : value;

@@ -88,15 +88,19 @@ TEST(Schemes, StayPositiveAndDissipateAtEveryStepWhereTheyDeclareIt) {
         grid.upper.push_back(uniform(0.5, 1.5));
         grid.cells.push_back(2 + engine() % (dimension == 1 ? 60 : dimension == 2 ? 12 : 6));
       }
-      Model model{Box{grid.lower, grid.upper}, {CosinePotential{uniform(-1.0, 1.0), 4.0}}, {}, 1.0};
+      Model model{Box{grid.lower, grid.upper},
+                  {CosinePotential{uniform(-1.0, 1.0), 4.0}},
+                  {LogarithmicInteraction{}},
+                  1.0};
       model.inverse_temperature = is_cold ? infinity : std::pow(10.0, uniform(-1.0, 2.0));
       const double sign = trial % 4 < 2 ? 1.0 : -1.0;
+      Interaction& interaction = model.interactions[0];
       if (trial % 3 == 0) {
-        model.interactions.push_back(LogarithmicInteraction{sign * uniform(0.1, 2.0)});
+        interaction = LogarithmicInteraction{sign * uniform(0.1, 2.0)};
       } else if (trial % 3 == 1) {
-        model.interactions.push_back(GaussianInteraction{sign * uniform(0.1, 3.0), uniform(0.1, 1.0)});
+        interaction = GaussianInteraction{sign * uniform(0.1, 3.0), uniform(0.1, 1.0)};
       } else {
-        model.interactions.push_back(RieszInteraction{.exponent = uniform(-0.9, 0.9), .strength = sign});
+        interaction = RieszInteraction{.exponent = uniform(-0.9, 0.9), .strength = sign};
       }
       const Density start = reference::density_of(
           grid, [&](const std::vector<double>&) { return std::max(0.0, uniform(-0.5, 1.0)) + 1e-12; });

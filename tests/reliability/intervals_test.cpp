@@ -42,7 +42,7 @@ TEST(Intervals, OfMeansOverReplicasCover95PercentOf200Seeds) {
   };
   Coverage means, second_moments;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
-    particle::State state{.ensemble = sample(initial, model.domain, replicas, count, seed)};
+    particle::State state{.ensemble = sample(initial, model.domain, replicas, count, seed), .clock = {}};
     const auto observe = [&](const Clock& clock, const particle::State& now) {
       std::vector<double> mean(replicas, 0.0), square(replicas, 0.0);
       for (std::size_t i = 0; i < replicas * count; ++i) {
