@@ -67,7 +67,9 @@ TEST_F(Commands, AWallTimeHasUnitsEachOnceTheLongerOnesFirst) {
 TEST_F(Commands, ResultsAreNeverPlannedOutsideOfOut) {
   const Ran ran = run({"run", "small.toml", "--dry-run", "--set", "name=../x"});
   EXPECT_EQ(ran.code, 2);
-  EXPECT_TRUE(ran.err.starts_with("--set: name: is the text \"../x\", must be a non-empty text in quotes, without")) << ran.err;
+  EXPECT_TRUE(
+      ran.err.starts_with("--set: name: is the text \"../x\", must be a non-empty text in quotes, without"))
+      << ran.err;
   write("named.toml", "name = \"a/b\"\n" + small_config);
   EXPECT_TRUE(run({"run", "named.toml", "--dry-run"}).err.starts_with("named.toml:1: name: ")) << ran.err;
   write(".hidden.toml", small_config);

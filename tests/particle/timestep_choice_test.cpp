@@ -44,7 +44,7 @@ TEST(TimestepChoice, HalvesTheStepOfAFirstOrderSchemeForHalfTheError) {
 TEST(LongestStableTimestep, IsWhereQuadraticForcesThrowParticlesApart) {
   const QuadraticPotential well{.stiffness = 2.0};
   const auto spread = [&](const Model& model, double timestep) {
-    State state{.ensemble = uniform_ensemble(Box{{-1.0}, {1.0}}, 4, 8)};
+    State state{.ensemble = uniform_ensemble(Box{{-1.0}, {1.0}}, 4, 8), .clock = {}};
     run(model, state, {.timestep = timestep, .seed = 1}, Schedule::at({0.0, 200.0 * timestep}), {}, {});
     double largest = 0.0;
     for (const double x : state.ensemble.positions) largest = std::max(largest, std::abs(x));
