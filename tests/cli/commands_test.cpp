@@ -95,7 +95,7 @@ TEST_F(Commands, AConfigOfAnotherCommandNamesThatCommand) {
 
 TEST_F(Commands, AConfigMayComeThroughAPipe) {
   const std::string program = "\"" RIESZFLOW_EXECUTABLE "\" run ";
-  for (const std::string& words :
+  for (const std::string words :
        {"<(cat small.toml) --dry-run", "/dev/stdin --dry-run < <(cat small.toml)"}) {
     Process process({"/bin/bash", "-c", program + words}, folder_);
     EXPECT_EQ(process.wait(), 0) << process.err();
