@@ -7,10 +7,13 @@
 //   ./bench_fast_sum clouds     clusters and walls against the uniform cloud
 //   ./bench_fast_sum times      N = 1e4 .. 1e6
 //   ./bench_fast_sum crossover  where the direct sum stops being quicker, and what `auto` loses
+//   ./bench_fast_sum million    N = 1e6: error at a hundred particles, time
+//   ./bench_fast_sum direct     the direct sum at N = 1e6: minutes
 // A second argument limits the dimension, 0: all; a third the number of particles of `times`.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -191,31 +194,125 @@ int times(std::size_t d) {
   return 0;
 }
 
-/// Up to where the fast sum is twice as quick. The last column: what the choice of `auto` takes over the
-/// quicker one.
-int crossover(std::size_t d) {
-  double worst = 1.0;
-  for (const double s : {std::max(0.0, static_cast<double>(d) - 2.0), 0.7}) {
-    const Model model = model_of(s, d);
-    for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
-      for (double n = 100; n < 20000; n *= std::numbers::sqrt2) {
-        const auto count = static_cast<std::size_t>(n);
-        const auto x = cloud(Cloud::Uniform, count, d);
-        const auto fast = fast_sum(model, count, tolerance), direct = direct_sum(model, count);
-        const PairSum chosen(model, count, {.tolerance = tolerance});
-        std::vector<double> forces(x.size());
-        const double slow = median_seconds([&] { direct.add_forces(x, 1, forces); }, 0.1, 101),
-                     quick = median_seconds([&] { fast.add_forces(x, 1, forces); }, 0.1, 101),
-                     loss = (chosen.method_name() == "fast" ? quick : slow) / std::min(quick, slow);
-        worst = std::max(worst, loss);
-        fmt::print("| {} | {} | {:.0e} | {} | {:.6f} | {:.6f} | {:.2f} | {} | {:.2f} |\n", d, s, tolerance,
-                   count, slow, quick, slow / quick, chosen.method_name(), loss);
-        std::fflush(stdout);
-        if (slow > 2.0 * quick) break;
+/// Medians over runs of calls, the two in turn, so that both meet the same machine.
+std::pair<double, double> medians_in_turn(const std::function<void()>& first,
+                                          const std::function<void()>& second, double seconds) {
+  constexpr double run = 1e-3;  // as long as this, as in a time loop
+  std::array<std::vector<double>, 2> taken;
+  std::array<int, 2> calls{};
+  for (double spent = 0.0; taken[0].size() < 5 || spent < seconds;) {
+    for (const std::size_t which : {0, 1}) {
+      const auto& call = which == 0 ? first : second;
+      if (calls[which] == 0) {
+        call();
+        const double begin = cpu_seconds();
+        call();
+        calls[which] = 1 + static_cast<int>(run / std::max(1e-9, cpu_seconds() - begin));
       }
+      const double begin = cpu_seconds();
+      for (int c = 0; c < calls[which]; ++c) call();
+      const double all = cpu_seconds() - begin;
+      spent += all;
+      taken[which].push_back(all / calls[which]);
     }
   }
-  fmt::print("worst loss of auto, d = {}: {:.2f}\n", d, worst);
+  const auto median = [](std::vector<double>& list) {
+    std::ranges::sort(list);
+    return list[list.size() / 2];
+  };
+  return {median(taken[0]), median(taken[1])};
+}
+
+/// About the number of particles from which `auto` takes the fast sum, half to twice that, where the direct
+/// sum stops being quicker, and what the choice of `auto` takes over the quicker one at worst.
+int crossover(std::size_t d) {
+  const std::vector<std::pair<const char*, Interaction>> kernels = {
+      {d < 3 ? "log" : "Coulomb", riesz(std::max(0.0, static_cast<double>(d) - 2.0))},
+      {"s = 0.7", riesz(0.7)},
+      {"Gaussian", GaussianInteraction{.strength = 1.0, .length = 0.3}},
+      {"Morse", MorseInteraction{.repulsion_length = 0.1, .attraction_length = 0.3}}};
+  for (const auto& [name, interaction] : kernels) {
+    const Model model{WholeSpace{d}, {}, {interaction}, 1.0};
+    for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
+      const auto is_fast = [&](std::size_t n) {
+        return PairSum(model, n, {.tolerance = tolerance}).method_name() == "fast";
+      };
+      std::size_t from = 16;
+      while (!is_fast(from)) from += from / 32 + 1;
+      double worst = 1.0, crossing = 0.0, previous = 0.0;
+      std::string ratios;
+      for (int step = -4; step <= 4; ++step) {
+        const auto n = static_cast<std::size_t>(static_cast<double>(from) * std::exp2(0.25 * step));
+        const auto x = cloud(Cloud::Uniform, n, d);
+        const auto fast = fast_sum(model, n, tolerance), direct = direct_sum(model, n);
+        std::vector<double> forces(x.size());
+        const auto [slow, quick] = medians_in_turn([&] { direct.add_forces(x, 1, forces); },
+                                                   [&] { fast.add_forces(x, 1, forces); }, 0.1);
+        const double ratio = slow / quick;
+        worst = std::max(worst, is_fast(n) ? 1.0 / ratio : ratio);
+        if (previous < 1.0 && ratio >= 1.0) {
+          const double share =
+              previous > 0.0 ? std::log(previous) / (std::log(previous) - std::log(ratio)) : 1.0;
+          crossing = static_cast<double>(n) * std::exp2(0.25 * (share - 1.0));
+        }
+        previous = ratio;
+        ratios += fmt::format(" {:.2f}", ratio);
+      }
+      fmt::print("| {} | {} | {:.0e} | {:.0f} | {} | {:.2f} |{} |\n", d, name, tolerance, crossing, from,
+                 worst, ratios);
+      std::fflush(stdout);
+    }
+  }
+  return 0;
+}
+
+/// A million particles: seconds, and the error at a hundred of them against their direct sums.
+int million(std::size_t d) {
+  const std::size_t n = 1000000, stride = 10007, targets = n / stride + 1;
+  const Model model = model_of(std::max(0.0, static_cast<double>(d) - 2.0), d);
+  const auto x = cloud(Cloud::Uniform, n, d);
+  std::vector<double> exact(targets * d);
+  for (std::size_t t = 0; t < targets; ++t) {
+    for (std::size_t j = 0; j < n; ++j) {
+      if (j == t * stride) continue;
+      std::array<double, 3> apart{};
+      double squared = 0.0;
+      for (std::size_t k = 0; k < d; ++k) {
+        apart[k] = x[t * stride * d + k] - x[j * d + k];
+        squared += apart[k] * apart[k];
+      }
+      const double over_r = d < 3 ? 1.0 / squared : 1.0 / (squared * std::sqrt(squared));
+      for (std::size_t k = 0; k < d; ++k) exact[t * d + k] += over_r * apart[k] / static_cast<double>(n);
+    }
+  }
+  int failures = 0;
+  for (const double tolerance : {1e-6, 1e-10}) {
+    const auto sum = fast_sum(model, n, tolerance);
+    const auto forces = forces_of(sum, x);
+    std::vector<double> found;
+    for (std::size_t t = 0; t < targets; ++t) {
+      const auto at = forces.begin() + static_cast<std::ptrdiff_t>(t * stride * d);
+      found.insert(found.end(), at, at + static_cast<std::ptrdiff_t>(d));
+    }
+    const double error = relative_error(found, exact);
+    failures += !(error <= tolerance);
+    fmt::print("| {} | {:.0e} | {:.1e} | {:.1e} | {:.2f} |\n", d, tolerance, error,
+               error_by_median(found, exact, d), median_seconds([&] { forces_of(sum, x); }));
+    std::fflush(stdout);
+  }
+  return failures;
+}
+
+/// One direct sum of a million particles, forces and energy: minutes.
+int direct_million(std::size_t d) {
+  const std::size_t n = 1000000;
+  const auto sum = direct_sum(model_of(std::max(0.0, static_cast<double>(d) - 2.0), d), n);
+  const auto x = cloud(Cloud::Uniform, n, d);
+  std::vector<double> forces(x.size()), energies(1);
+  const double begin = cpu_seconds();
+  sum.add_forces(x, 1, forces, energies);
+  const double seconds = cpu_seconds() - begin, pairs = static_cast<double>(n) * static_cast<double>(n - 1);
+  fmt::print("| {} | {:.1f} | {:.2f} |\n", d, seconds, 1e-9 * pairs / seconds);
   return 0;
 }
 
@@ -237,7 +334,15 @@ int main(int argc, char** argv) {
   if (what == "clouds") return table("| d | cloud | error | seconds | by uniform |", by_cloud);
   if (what == "times") return table("| d | s | N | 1e-3 | 1e-6 | with energy | 1e-10 |", times);
   if (what == "crossover")
-    return table("| d | s | tolerance | N | direct | fast | ratio | auto | loss |", crossover);
-  fmt::print(stderr, "usage: {} errors | clouds | times | crossover [dimension [particles]]\n", argv[0]);
+    return table(
+        "| d | kernel | tolerance | fast is quicker from N | auto takes it from | auto over the quicker, at "
+        "worst | "
+        "direct over fast, half to twice that N |",
+        crossover);
+  if (what == "million") return table("| d | tolerance | error | by median force | seconds |", million);
+  if (what == "direct") return table("| d | seconds | billion ordered pairs a second |", direct_million);
+  fmt::print(stderr,
+             "usage: {} errors | clouds | times | crossover | million | direct [dimension [particles]]\n",
+             argv[0]);
   return 2;
 }

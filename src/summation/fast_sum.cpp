@@ -15,6 +15,7 @@
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
 #include "model/convolution.hpp"
+#include "summation/aligned_vector.hpp"
 #include "summation/cell_grid.hpp"
 #include "summation/far_field.hpp"
 #include "summation/simd/mesh_kernels.hpp"
@@ -56,25 +57,12 @@ const Accuracy& accuracy_for(double tolerance) {
 
 /// Unit costs in seconds by which meshes are planned. Ratios decide.
 struct Costs {
-  double near_pair = 1.2e-9;    ///< per pair of particles that the near sum looks at
-  double direct_pair = 0.8e-9;  ///< per unordered pair of the direct sum
+  double near_pair = 0.8;  ///< per pair of particles that the near sum looks at, over one of the direct sum
   double mesh_node = 5.0e-9;    ///< per node of the padded mesh: both transforms, multiplier, clearing
   double window_node = 1.0e-9;  ///< per particle and node of its window: spreading and interpolation
   double particle = 6e-8;       ///< per particle: sorting, copies, window weights
 };
 constexpr Costs costs;
-
-/// Seconds by which the methods are compared, one thread of a Zen 4 core with AVX-512: least squares over the
-/// times that `bench_fast_sum crossover` prints, N = 100 .. 25,000, every dimension, kernels of every kind,
-/// tolerances 1e-3, 1e-6 and 1e-9.
-struct Prices {
-  double call, particle, window_node, mesh_node;
-  double near_pair;  ///< over that of the direct sum
-};
-constexpr std::array<Prices, 3> prices_by_dimension = {{{7.1e-6, 2.3e-8, 4.8e-9, 2.6e-9, 0.05},
-                                                        {8.0e-6, 8.7e-8, 0.89e-9, 6.7e-9, 0.8},
-                                                        {1.7e-4, 2.4e-7, 0.67e-9, 1.8e-9, 2.3}}};
-constexpr double direct_coordinate = 1e-8;  ///< of the direct sum, per particle and axis
 
 /// Of an unordered pair of the direct sum; narrower vectors take as many times longer.
 double direct_pair_seconds(simd::RadialKind kind, std::size_t d) {
@@ -84,7 +72,7 @@ double direct_pair_seconds(simd::RadialKind kind, std::size_t d) {
   const auto line = [kind]() -> Line {
     switch (kind) {
       case simd::RadialKind::Logarithm:
-        return {0.24e-9, 0.085e-9};
+        return {0.21e-9, 0.11e-9};
       case simd::RadialKind::InverseFirst:
         return {0.33e-9, 0.14e-9};
       case simd::RadialKind::InverseSquare:
@@ -92,11 +80,11 @@ double direct_pair_seconds(simd::RadialKind kind, std::size_t d) {
       case simd::RadialKind::Distance:
         return {0.24e-9, 0.14e-9};
       case simd::RadialKind::Power:
-        return {0.63e-9, 0.155e-9};
+        return {0.66e-9, 0.16e-9};
       case simd::RadialKind::Gaussian:
-        return {0.29e-9, 0.22e-9};
+        return {0.36e-9, 0.19e-9};
       case simd::RadialKind::Morse:
-        return {1.07e-9, 0.48e-9};
+        return {1.18e-9, 0.48e-9};
     }
     return {};
   }();
@@ -110,6 +98,18 @@ double direct_pair_seconds(const std::vector<RadialTerm>& terms, std::size_t d) 
   for (const RadialTerm& term : terms) sum += direct_pair_seconds(term.kernel.kind, d);
   return sum;
 }
+
+/// Seconds by which the methods are compared, one thread of a Zen 4 core with AVX-512: least squares, by
+/// relative error, over times within a factor of two of the crossovers of `bench_fast_sum crossover`.
+struct Prices {
+  double call, particle, window_node, mesh_node;
+  double near_node;  ///< of the far polynomial: per near pair and node of the window's width
+};
+constexpr std::array<Prices, 3> prices_by_dimension = {{{7.0e-6, 9.4e-9, 4.1e-9, 8.0e-9, 0.35e-11},
+                                                        {0.0, 1.28e-7, 5.0e-10, 3.1e-9, 5.4e-11},
+                                                        {0.0, 4.4e-7, 4.0e-10, 5.2e-9, 7.6e-11}}};
+constexpr double near_over_direct = 1.14;   ///< the rest of a near pair
+constexpr double direct_coordinate = 1e-8;  ///< of the direct sum, per particle and axis
 
 /// Volume of the ball of radius r over the volume of the cube of edge 1.
 double ball_volume(std::size_t d, double r) {
@@ -130,11 +130,14 @@ std::size_t fast_length(std::size_t n) {
 /// What a tolerance and the kernels ask of every level.
 struct Shape {
   Accuracy accuracy;
-  double radius;  ///< r_c in mesh widths
+  double radius;     ///< r_c in mesh widths
+  double near_pair;  ///< seconds
 
   /// A Gaussian split reaches further for the same wavenumber.
-  Shape(const std::vector<RadialTerm>& terms, double tolerance)
-      : accuracy(accuracy_for(tolerance)), radius(accuracy.radius) {
+  Shape(const std::vector<RadialTerm>& terms, std::size_t d, double tolerance)
+      : accuracy(accuracy_for(tolerance)),
+        radius(accuracy.radius),
+        near_pair(costs.near_pair * direct_pair_seconds(terms, d)) {
     const bool compact = std::ranges::all_of(
         terms, [](const RadialTerm& term) { return FarField::is_compact(term.kernel.kind); });
     if (!compact) radius *= 2.0 * accuracy.split.decay / accuracy.split.band;
@@ -194,7 +197,7 @@ struct Layout {
     padded_nodes = std::min(open, closed);
     near_pairs = 0.5 * n * neighbours;
     mesh_seconds = costs.mesh_node * padded_nodes + n * (costs.window_node * window + costs.particle);
-    seconds = mesh_seconds + costs.near_pair * near_pairs;
+    seconds = mesh_seconds + shape.near_pair * near_pairs;
   }
 };
 
@@ -271,7 +274,7 @@ class Level {
           domain(where),
           particle_count(count),
           d(rieszflow::dimension(where)),
-          shape(terms, tolerance),
+          shape(terms, d, tolerance),
           window(shape.accuracy.width, shape.accuracy.window_band),
           threads(thread_count) {
       expects(d <= 3, "the fast sum is for at most three dimensions");
@@ -283,7 +286,8 @@ class Level {
   /// Arrays of the level at work; nothing in them is kept. Columns of its particles by cell, those of no
   /// region first; order: their numbers in the cloud.
   struct Workspace {
-    std::vector<double> positions, forces, sums, mesh;
+    AlignedVector<double> positions, forces, sums;
+    std::vector<double> mesh;
     std::vector<std::uint32_t> order;
   };
 
@@ -316,7 +320,7 @@ class Level {
     if (crowding == 1.0) return;
     if (depth_ == 0) coarse = plan(1.0, true);
     // Either meshes of their own for the crowded regions, or smaller cells and a finer mesh for all.
-    const double with_regions = coarse.mesh_seconds + costs.near_pair * pairs_ - plan_regions();
+    const double with_regions = coarse.mesh_seconds + all.shape.near_pair * pairs_ - plan_regions();
     for (;;) {
       const Layout finer = best_layout(all.shape, {size, typical_count(), crowding, true, outer});
       if (with_regions < finer.seconds) {
@@ -525,14 +529,14 @@ class Level {
     double gain = 0.0;
     std::uint32_t kept = 0;
     for (std::size_t r = 1; r < pairs.size(); ++r) {
-      if (costs.near_pair * pairs[r] < particles[r] * costs.particle) continue;
+      if (all.shape.near_pair * pairs[r] < particles[r] * costs.particle) continue;
       const auto& extent = regions_.extents[r - 1];
       // Pairs in one cell tell how uneven the density is within the region.
       const double cells = volume(extent) / volume(extent_) * static_cast<double>(grid_.cell_count());
       const double crowding = std::max(1.0, squares[r] * cells / std::max(1.0, particles[r] * particles[r]));
       const Layout layout = best_layout(
           all.shape, {std::span(extent).first(all.d), particles[r], crowding, true, layout_.cutoff});
-      const double saved = costs.near_pair * pairs[r] - layout.seconds;
+      const double saved = all.shape.near_pair * pairs[r] - layout.seconds;
       if (saved <= 0.0) continue;
       gain += saved;
       number[r] = ++kept;
@@ -872,7 +876,8 @@ struct FastSum::Implementation {
     if (common.particle_count < 2 || common.terms.empty()) return true;
     whole.prepare(x, nullptr, 0.0, nullptr);
     const auto n = static_cast<double>(common.particle_count);
-    if (costs.near_pair * whole.pair_count() > costs.direct_pair * 0.5 * n * n) return false;
+    // A near pair takes longer than one of the direct sum where few particles share a cell.
+    if (whole.pair_count() > 2.0 / 3.0 * (0.5 * n * n)) return false;
     Level::Workspace work;
     const double sum = whole.add(x, out, energy != nullptr, work);
     if (energy) *energy = sum;
@@ -896,8 +901,9 @@ namespace {
 Layout uniform_layout(const std::vector<RadialTerm>& terms, std::size_t particle_count, std::size_t dimension,
                       double tolerance) {
   const std::array<double, 3> extents{1.0, 1.0, 1.0};
-  return best_layout(Shape(terms, tolerance), {std::span(extents).first(dimension),
-                                               static_cast<double>(particle_count), 1.0, false, 0.0});
+  return best_layout(
+      Shape(terms, dimension, tolerance),
+      {std::span(extents).first(dimension), static_cast<double>(particle_count), 1.0, false, 0.0});
 }
 }  // namespace
 
@@ -910,7 +916,8 @@ double FastSum::expected_seconds(const std::vector<RadialTerm>& terms, std::size
   const double window = (width <= 8 ? 8.0 : 16.0) * std::pow(width, static_cast<double>(dimension) - 1.0);
   return prices.call + prices.mesh_node * layout.padded_nodes +
          static_cast<double>(particle_count) * (prices.window_node * window + prices.particle) +
-         prices.near_pair * direct_pair_seconds(terms, dimension) * layout.near_pairs;
+         layout.near_pairs * (near_over_direct * direct_pair_seconds(terms, dimension) +
+                              prices.near_node * width * static_cast<double>(terms.size()));
 }
 
 double FastSum::expected_bytes(const std::vector<RadialTerm>& terms, std::size_t particle_count,

@@ -8,12 +8,12 @@
 #include <limits>
 #include <numeric>
 #include <optional>
-#include <type_traits>
 #include <vector>
 
 #include "core/compensated_sum.hpp"
 #include "core/expects.hpp"
 #include "potentials/expression.hpp"
+#include "summation/aligned_vector.hpp"
 #include "summation/fast_sum.hpp"
 #include "summation/terms.hpp"
 
@@ -124,26 +124,12 @@ void in_parallel(std::int64_t count, int threads, const Work& work) {
     work(index, static_cast<std::size_t>(omp_get_thread_num()));
 }
 
-/// (replica, size) to (size, replica) and back, `scale` times that added.
-template <std::size_t Replicas>
-void interleave(const double* __restrict from, std::size_t size, double* __restrict to) {
-  for (std::size_t at = 0; at < size; ++at) {
-    for (std::size_t r = 0; r < Replicas; ++r) to[at * Replicas + r] = from[r * size + at];
-  }
-}
-template <std::size_t Replicas>
-void add_interleaved(double scale, const double* __restrict from, std::size_t size, double* __restrict to) {
-  for (std::size_t at = 0; at < size; ++at) {
-    for (std::size_t r = 0; r < Replicas; ++r) to[r * size + at] += scale * from[at * Replicas + r];
-  }
-}
-
 /// Work arrays of one replica.
 struct Workspace {
-  std::vector<double> positions, forces;  ///< columns
+  AlignedVector<double> positions, forces;  ///< columns
   std::vector<double> tile_energies;
-  std::vector<double> scratch;  ///< (thread) inner loops in d > 3
-  std::vector<float> single_positions, single_remainders, single_forces,
+  AlignedVector<double> scratch;  ///< (thread) inner loops in d > 3
+  AlignedVector<float> single_positions, single_remainders, single_forces,
       single_scratch;  ///< the same in floats
   std::vector<std::size_t> order;
   std::vector<double> means, sums;
@@ -389,13 +375,9 @@ struct PairSum::Implementation {
       sums[r] = add_sums(work, positions.subspan(r * size, size), forces.subspan(r * size, size));
     work.positions.resize(lanes * size);
     work.forces.resize(lanes * size);
+    work.sums.resize(lanes * size);
     const Columns columns{work.positions.data(), work.forces.data(), n, d};
-    const auto with_lanes = [&](const auto& visit) {
-      if (lanes == 8) visit(std::integral_constant<std::size_t, 8>());
-      if (lanes == 4) visit(std::integral_constant<std::size_t, 4>());
-      if (lanes == 2) visit(std::integral_constant<std::size_t, 2>());
-    };
-    with_lanes([&](auto count) { interleave<count()>(positions.data(), size, work.positions.data()); });
+    kernels.interleave(positions.data(), size, work.positions.data());
     std::array<double, simd::padding> totals{};
     for (const RadialTerm& term : terms.radial) {
       std::ranges::fill(work.forces, 0.0);
@@ -409,9 +391,9 @@ struct PairSum::Implementation {
           for (std::size_t r = 0; r < lanes; ++r) energy[r].add(tile_energies[r]);
         }
       }
+      kernels.separate(work.forces.data(), size, work.sums.data());
       const double scale = term.force_scale / particles;
-      with_lanes(
-          [&](auto count) { add_interleaved<count()>(scale, work.forces.data(), size, forces.data()); });
+      for (std::size_t at = 0; at < lanes * size; ++at) forces[at] += scale * work.sums[at];
       for (std::size_t r = 0; r < lanes; ++r) totals[r] += term.energy_scale * energy[r].value();
     }
     for (std::size_t r = 0; r < energies.size(); ++r) energies[r] = sums[r] + mean_over_pairs(totals[r]);

@@ -3,6 +3,8 @@
 // a pair from one evaluation (Newton's third law).
 #include "summation/simd/direct_kernels.hpp"
 
+#include <utility>
+
 #include "summation/simd/radial_kernels.hpp"
 
 namespace {
@@ -151,6 +153,45 @@ double tile(const Kernel& kernel, Real softening, const Columns& c, Range rows, 
 }
 
 #if !defined(RIESZFLOW_SINGLE)
+/// One of log2(lanes) stages: the blocks of Width x Width off the diagonal change places.
+template <int Width, int... Lane>
+RIESZFLOW_INLINE void exchange_blocks(Vec (&rows)[lanes], std::integer_sequence<int, Lane...>) {
+  for (int i = 0; i < lanes; ++i) {
+    if (i & Width) continue;
+    const Vec a = rows[i], b = rows[i + Width];
+    rows[i] = __builtin_shufflevector(a, b, (Lane & Width ? lanes + Lane - Width : Lane)...);
+    rows[i + Width] = __builtin_shufflevector(a, b, (Lane & Width ? lanes + Lane : Lane + Width)...);
+  }
+}
+
+/// lanes rows, from_row apart, become columns, and columns rows, to_row apart.
+RIESZFLOW_INLINE void transpose_block(const double* from, std::size_t from_row, double* to,
+                                      std::size_t to_row) {
+  Vec rows[lanes];
+  for (int i = 0; i < lanes; ++i) rows[i] = load(from + static_cast<std::size_t>(i) * from_row);
+  constexpr auto all = std::make_integer_sequence<int, lanes>();
+  if constexpr (lanes > 4) exchange_blocks<4>(rows, all);
+  if constexpr (lanes > 2) exchange_blocks<2>(rows, all);
+  exchange_blocks<1>(rows, all);
+  for (int i = 0; i < lanes; ++i) store(to + static_cast<std::size_t>(i) * to_row, rows[i]);
+}
+
+void interleave(const double* replicas, std::size_t size, double* in_lanes) {
+  std::size_t at = 0;
+  for (; at + lanes <= size; at += lanes) transpose_block(replicas + at, size, in_lanes + at * lanes, lanes);
+  for (; at < size; ++at) {
+    for (std::size_t r = 0; r < lanes; ++r) in_lanes[at * lanes + r] = replicas[r * size + at];
+  }
+}
+
+void separate(const double* in_lanes, std::size_t size, double* replicas) {
+  std::size_t at = 0;
+  for (; at + lanes <= size; at += lanes) transpose_block(in_lanes + at * lanes, lanes, replicas + at, size);
+  for (; at < size; ++at) {
+    for (std::size_t r = 0; r < lanes; ++r) replicas[r * size + at] = in_lanes[at * lanes + r];
+  }
+}
+
 // One replica in each lane. Every sum is split and closed as in strip(), over columns that share a lane
 // there, so that the bits are the same.
 
@@ -163,24 +204,30 @@ RIESZFLOW_INLINE void replica_strip(const Kernel& kernel, Real softening, const 
   auto x = Rows<M, D>::of_replicas(c, i);
   Vec sums[lanes][M][D];
   if (diagonal) begin = i / lanes * lanes;
-  // Where strip() takes a masked group: a compiler may contract a masked product and a plain one differently.
-  const std::size_t head = diagonal ? begin + lanes : begin, full = begin + (end - begin) / lanes * lanes;
+  const std::size_t full = begin + (end - begin) / lanes * lanes;
   for (std::size_t l = 0; l < lanes; ++l) {
     Vec force[M][D] = {};
     typename Kernel::Energy energy = energies[l];
-    for (std::size_t j = begin + l; j < end; j += lanes) {
-      if (j >= full || j < head) {
-        if (j <= i && diagonal) continue;
-        Int present[M];
-        for (int m = 0; m < M; ++m) present[m] = Int{} - static_cast<Whole>(j > i + m);
-        group<Kernel, D, M, WithEnergy, true, false>(kernel, softening, c, x, force, j * D * lanes, present,
-                                                     energy);
-        continue;
-      }
+    // Where strip() takes a masked group: a compiler may contract a masked product and a plain one
+    // differently.
+    const auto masked = [&](std::size_t j) __attribute__((always_inline)) {
+      const Int column = Int{} + static_cast<Whole>(j);
+      Int present[M];
+      for (int m = 0; m < M; ++m) present[m] = column > static_cast<Whole>(i) + m;
+      group<Kernel, D, M, WithEnergy, true, false>(kernel, softening, c, x, force, j * D * lanes, present,
+                                                   energy);
+    };
+    std::size_t j = begin + l;
+    if (diagonal) {
+      if (i < j && j < end) masked(j);
+      j += lanes;
+    }
+    for (; j < full; j += lanes) {
       if constexpr (Kernel::rows_in_memory) asm volatile("" : "+m"(x));
       group<Kernel, D, M, WithEnergy, false, false>(kernel, softening, c, x, force, j * D * lanes, nullptr,
                                                     energy);
     }
+    if (j < end) masked(j);
     energies[l] = energy;
     for (int m = 0; m < M; ++m) {
       for (int k = 0; k < D; ++k) sums[l][m][k] = force[m][k];
@@ -498,7 +545,8 @@ extern const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL);
 const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL){any_tile};
 #else
 extern const DirectKernels RIESZFLOW_SIMD_LEVEL;
-const DirectKernels RIESZFLOW_SIMD_LEVEL{any_tile,         any_row, any_pointwise,
-                                         any_replica_tile, lanes,   RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
+const DirectKernels RIESZFLOW_SIMD_LEVEL{
+    any_tile,   any_row,  any_pointwise, any_replica_tile,
+    interleave, separate, lanes,         RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
 #endif
 }  // namespace rieszflow::simd

@@ -86,6 +86,10 @@ struct DirectKernels {
   /// by the sums of W unless null.
   void (*replica_tile)(const RadialKernel& kernel, const Columns& columns, Range rows, Range cols,
                        double* energies);
+  /// `lanes` replicas of `size` numbers, one after the other, into lanes: number i of replica r at i lanes +
+  /// r; and back.
+  void (*interleave)(const double* replicas, std::size_t size, double* in_lanes);
+  void (*separate)(const double* in_lanes, std::size_t size, double* replicas);
   std::size_t lanes;
   const char* level;
 };
