@@ -321,7 +321,8 @@ PYBIND11_MODULE(rieszflow, module) {
       .def(py::init<std::filesystem::path>(), "folder"_a)
       .def_property_readonly("folder", &Result::folder)
       .def_property_readonly("summary", &Result::summary, "summary.json as a dict")
-      .def_property_readonly("status", [](const Result& result) { return result.summary()["status"]; })
+      .def_property_readonly("status",
+                             [](const Result& result) -> py::object { return result.summary()["status"]; })
       .def_property_readonly("names", &Result::names, "names of the series")
       .def("series", &Result::series, "name"_a,
            "dict of arrays: time (row), value (row[, column]), standard_error; units and meaning");
