@@ -25,7 +25,8 @@ constexpr int lanes = 4;
 using Vec = float __attribute__((vector_size(4 * lanes)));
 using Int = std::int32_t __attribute__((vector_size(4 * lanes)));
 /// A Vec at an address that is a multiple of 4 only; may alias floats.
-using UnalignedVec = float __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
+// A typedef: clang drops the alignment of an alias declaration.
+typedef float UnalignedVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
 
 #define RIESZFLOW_INLINE [[gnu::always_inline]] inline
 

@@ -44,7 +44,8 @@ constexpr std::uint32_t all_lanes = 0xff;
 using Vec = Real __attribute__((vector_size(vector_bytes)));
 using Int = Whole __attribute__((vector_size(vector_bytes)));
 /// A Vec at the address of any number; may alias numbers.
-using UnalignedVec = Real __attribute__((vector_size(vector_bytes), aligned(sizeof(Real)), may_alias));
+// A typedef: clang drops the alignment of an alias declaration.
+typedef Real UnalignedVec __attribute__((vector_size(vector_bytes), aligned(sizeof(Real)), may_alias));
 
 // Bits of a number: sign, exponent, fraction.
 constexpr int fraction_bits = single_precision ? 23 : 52;
