@@ -136,6 +136,27 @@ TEST(FeatureMaps, OfTheParticleCoreAreThoseThatTrainingDifferentiates) {
   }
 }
 
+/// Random weights of the classifier and of the residual branches would give every seed a class of its own.
+TEST(NaiveBayesStart, PrefersNoClassWhateverTheSeed) {
+  const text::TokenSet data = sentences(200, false, 20, 9);
+  const EncoderShape shape = small(AttentionKind::SoftmaxFeatures);
+  std::vector<double> log_odds(shape.vocabulary, 0.0);
+  for (std::size_t token = 2; token < 14; ++token) log_odds[token] = token < 8 ? 1.0 : -1.0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const auto logits = training_logits(initial_weights(shape, seed, {.log_odds = log_odds}), data);
+    double sum = 0.0, squares = 0.0, right = 0.0;
+    for (std::size_t row = 0; row < data.count(); ++row) {
+      const double margin = logits[2 * row + 1] - logits[2 * row];
+      sum += margin;
+      squares += margin * margin;
+      right += (margin > 0.0) == (data.labels[row] == 1) ? 1.0 : 0.0;
+    }
+    const auto count = static_cast<double>(data.count());
+    EXPECT_LT(std::abs(sum / count), 0.3 * std::sqrt(squares / count)) << seed;
+    EXPECT_GT(right / count, 0.8) << seed;
+  }
+}
+
 TEST(Training, OfOneSeedGivesOneResultAndLearns) {
   const text::TokenSet train_set = sentences(400, false, 20, 7), dev = sentences(200, false, 20, 8);
   EncoderShape shape = small(AttentionKind::SoftmaxFeatures);
