@@ -19,7 +19,6 @@
 #include "attention/encoder.hpp"
 #include "attention/linear_attention.hpp"
 #include "core/noise.hpp"
-#include "core/processor.hpp"
 
 namespace {
 
@@ -163,13 +162,7 @@ void levels() {
   const Shape shape;
   const std::vector<float> omega = omega_of(shape);
   std::printf("| level | L | favor | exact softmax |\n|---|---|---|---|\n");
-  for (const std::string_view level : {"x86_64_v4", "x86_64_v3", "baseline"}) {
-#if defined(__x86_64__)
-    if (level == "x86_64_v4" && !runs_x86_64_v4()) continue;
-    if (level == "x86_64_v3" && !runs_x86_64_v3()) continue;
-#else
-    if (level != "baseline") continue;
-#endif
+  for (const std::string_view level : FusedAttention::levels()) {
     for (const std::size_t length : {1024, 4096}) {
       Sequence sequence(length, shape);
       const Times favor = times_of(engine(AttentionKind::Favor, shape, omega, level), sequence);

@@ -525,6 +525,14 @@ FusedAttention::FusedAttention(AttentionKind kind, std::size_t heads, std::size_
 
 std::string_view FusedAttention::level() const { return kernels_->level; }
 
+std::vector<std::string_view> FusedAttention::levels() {
+  const simd::Kernels* kernels[8] = {};
+  const std::size_t count = simd::kernel_levels(kernels, 8);
+  std::vector<std::string_view> names;
+  for (std::size_t k = 0; k < count; ++k) names.push_back(kernels[k]->level);
+  return names;
+}
+
 AttentionStatus FusedAttention::apply(const TokenRows& rows, float* out, std::size_t out_stride, int threads,
                                       std::size_t* heads_in_double) const {
   const std::size_t d = head_dimension_, columns = simd::padded(d);

@@ -44,8 +44,8 @@ struct Kernels;
 /// stand, nor on the number of threads.
 class FusedAttention {
  public:
-  /// omega: (head, m, head_dimension) row-major, empty for kinds without features. level: "x86_64_v4",
-  /// "x86_64_v3" or "baseline" for comparisons, one that the processor can run; empty: the widest.
+  /// omega: (head, m, head_dimension) row-major, empty for kinds without features. level: one of
+  /// levels(), for comparisons; empty: the widest.
   FusedAttention(AttentionKind kind, std::size_t heads, std::size_t head_dimension,
                  std::span<const float> omega, std::string_view level = {});
 
@@ -59,6 +59,10 @@ class FusedAttention {
   std::size_t head_dimension() const { return head_dimension_; }
   std::size_t feature_count() const { return feature_count_; }  ///< m
   std::string_view level() const;
+
+  /// Processor levels of this build that this processor can run, the widest first: of "x86_64_v4",
+  /// "x86_64_v3" and "baseline".
+  static std::vector<std::string_view> levels();
 
  private:
   AttentionKind kind_;

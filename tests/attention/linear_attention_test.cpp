@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/noise.hpp"
-#include "core/processor.hpp"
 
 namespace rieszflow::attention {
 namespace {
@@ -115,15 +114,8 @@ TEST(FusedAttention, AgreesBetweenProcessorLevels) {
   const Sample sample(130, 2, 24, 40);
   for (const AttentionKind kind : attention_kinds()) {
     const std::vector<double> reference = sample.reference(kind);
-    for (const std::string_view level : {"baseline", "x86_64_v3", "x86_64_v4"}) {
-#if defined(__x86_64__)
-      if (level == "x86_64_v4" && !runs_x86_64_v4()) continue;
-      if (level == "x86_64_v3" && !runs_x86_64_v3()) continue;
-#else
-      if (level != "baseline") continue;
-#endif
+    for (const std::string_view level : FusedAttention::levels())
       EXPECT_LT(largest_difference(sample.attention(kind, 1, level), reference), 1e-5) << name(kind) << level;
-    }
   }
 }
 
