@@ -225,7 +225,8 @@ sweep::Study study(const Question& question) {
                            .cost = rieszflow::plan(base).particle_seconds,
                            .measure = [question, count](const sweep::Workplace& workplace) {
                              return measure(question, count, workplace);
-                           }});
+                           },
+                           .warnings = side_by_side::warnings(base)});
   }
   study.conclude = [curves = study.curves](std::vector<Json>& rows, Json&) {
     sweep::Conclusion conclusion;

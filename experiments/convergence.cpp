@@ -603,7 +603,8 @@ sweep::Study study(const Question& question) {
     sweep::Unit unit{
         .name = fmt::format("{} = {:.17g}", symbol(question.parameter), value),
         .cost = base.particles ? costs.particle_seconds : costs.density_seconds_per_step * costs.cells,
-        .measure = {}};
+        .measure = {},
+        .warnings = side_by_side::warnings(base)};
     unit.measure = [question, value, base](const sweep::Workplace& workplace) -> std::vector<Json> {
       const auto begin = std::chrono::steady_clock::now();
       Measured measured;

@@ -231,7 +231,10 @@ sweep::Study study(const Identities& question) {
   for (const std::size_t count : question.counts) {
     side_by_side::Question base = sampling.base;
     base.particles->count = count;
-    sweep::Unit unit{.name = fmt::format("N = {}", count), .cost = unit_cost(base), .measure = {}};
+    sweep::Unit unit{.name = fmt::format("N = {}", count),
+                     .cost = unit_cost(base),
+                     .measure = {},
+                     .warnings = side_by_side::warnings(base)};
     unit.measure = [sampling, base](const sweep::Workplace& workplace) -> std::vector<Json> {
       const auto begin = std::chrono::steady_clock::now();
       const double n = static_cast<double>(base.particles->count);
@@ -322,8 +325,10 @@ sweep::Study study(const Boundary& question) {
   for (const double timestep : question.timesteps) {
     side_by_side::Question base = sampling.base;
     base.particles->options.timestep = timestep;
-    sweep::Unit unit{
-        .name = fmt::format("timestep = {:.17g}", timestep), .cost = unit_cost(base), .measure = {}};
+    sweep::Unit unit{.name = fmt::format("timestep = {:.17g}", timestep),
+                     .cost = unit_cost(base),
+                     .measure = {},
+                     .warnings = side_by_side::warnings(base)};
     unit.measure = [question, base, timestep, exact,
                     leading](const sweep::Workplace& workplace) -> std::vector<Json> {
       const auto begin = std::chrono::steady_clock::now();
@@ -483,7 +488,10 @@ sweep::Study study(const Fluctuations& question) {
   for (const std::size_t count : question.counts) {
     side_by_side::Question base = sampling.base;
     base.particles->count = count;
-    sweep::Unit unit{.name = fmt::format("N = {}", count), .cost = unit_cost(base), .measure = {}};
+    sweep::Unit unit{.name = fmt::format("N = {}", count),
+                     .cost = unit_cost(base),
+                     .measure = {},
+                     .warnings = side_by_side::warnings(base)};
     unit.measure = [question, base, limit](const sweep::Workplace& workplace) -> std::vector<Json> {
       const auto begin = std::chrono::steady_clock::now();
       const double n = static_cast<double>(base.particles->count);

@@ -279,7 +279,7 @@ void write_report(const fs::path& directory) {
   page += "<h1>" + escaped(title) + "</h1>\n<p class=\"soft\">" + kind + "</p>\n" +
           status_line(manifest["status"]);
   if (!manifest["warning"].empty())
-    page += "<p class=\"warn\">Warning: " + escaped(manifest["warning"]) + ".</p>\n";
+    page += warning(manifest["warning"]);
   page += "<div class=\"top\">\n<div>\n<h2>Model</h2>\n" + model_in_words(manifest["model"]) + extent_of(run);
   page += made_by(manifest["command_line"]) + "</div>\n<div>\n<h2>Final values</h2>\n" + final_values(run) +
           checks(run) + "</div>\n</div>\n";

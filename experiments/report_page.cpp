@@ -85,6 +85,10 @@ std::string page_start(std::string_view title) {
 
 std::string page_end() { return "</main>\n</body>\n</html>\n"; }
 
+std::string warning(std::string_view sentence) {
+  return "<p class=\"warn\">Warning: " + escaped(sentence) + ".</p>\n";
+}
+
 std::string made_by(std::string_view command) {
   return command.empty() ? "" : "<pre>" + escaped(command) + "</pre>\n";
 }

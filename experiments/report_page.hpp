@@ -15,6 +15,8 @@ std::string page_start(std::string_view title);
 std::string page_end();
 /// The command that made what the page shows, plain text; nothing when it is not known.
 std::string made_by(std::string_view command);
+/// A sentence that readers must not miss, plain text without its full stop.
+std::string warning(std::string_view sentence);
 
 /// Plain text as HTML.
 std::string escaped(std::string_view text);

@@ -333,6 +333,7 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
   std::string page = report::page_start(study.name);
   page += "<h1>" + report::escaped(study.name) + "</h1>\n<p>" + report::escaped(study.question) +
           "</p>\n<p>" + report::escaped(study.model) + "</p>\n" + report::made_by(setting.command_line());
+  for (const std::string& sentence : warnings(study)) page += report::warning(sentence);
   if (!verdicts.empty())
     page += report::table({"rate of", "exponent", "95 % interval", "expected", "χ² / degrees of freedom",
                            "rows", "verdict", "warning"},
@@ -356,6 +357,13 @@ void write_report(const Study& study, const Setting& setting, const std::vector<
 }
 
 }  // namespace
+
+std::vector<std::string> warnings(const Study& study) {
+  std::vector<std::string> sentences;
+  for (const Unit& unit : study.units)
+    for (const std::string& sentence : unit.warnings) sentences.push_back(unit.name + ": " + sentence);
+  return sentences;
+}
 
 Json kept_rows(const Setting& setting) {
   const std::filesystem::path path = setting.directory / "rows.json";
@@ -524,6 +532,7 @@ Outcome run(const Study& study, const Setting& setting) {
                {"fit", fits.empty() ? verdict_fit(conclusion.verdicts) : fits.front()},
                {"fits", fits},
                {"verdicts", verdicts_json(conclusion.verdicts)}};
+  if (const auto sentences = warnings(study); !sentences.empty()) summary["warnings"] = sentences;
   summary.update(extra);
   outcome.summary = summary.dump(1) + "\n";
   io::write_text(setting.directory / "summary.json", outcome.summary);

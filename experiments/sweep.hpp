@@ -37,6 +37,7 @@ struct Unit {
   /// that were measured also `scale`, `error` and `standard_error`; optional: `theory` (the exact error) and
   /// whatever else the study tells.
   std::function<std::vector<Json>(const Workplace&)> measure;
+  std::vector<std::string> warnings{};  ///< sentences: what is known beforehand to spoil its rows
 };
 
 /// One curve of errors and what is known about it.
@@ -67,6 +68,9 @@ struct Study {
   /// Looks at all rows of a finished study; may complete them, and add to the summary.
   std::function<Conclusion(std::vector<Json>& rows, Json& summary)> conclude{};
 };
+
+/// The warnings of all units, each sentence with the name of its unit.
+std::vector<std::string> warnings(const Study& study);
 
 /// Rows that DIR/rows.json keeps for a resumed study, read by the first rank and told to all; none for a new
 /// one. FileError when it is damaged.

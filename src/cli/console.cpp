@@ -49,6 +49,11 @@ void Console::complain(const std::string& text) {
   std::fputs((text + "\n").c_str(), stderr);
 }
 
+void Console::warn(const std::string& sentence) {
+  event({{"event", "warning"}, {"message", sentence}});
+  if (Ranks::all().first()) complain("rieszflow: warning: " + sentence);
+}
+
 void Console::event(const nlohmann::ordered_json& object) {
   if (!json_) return;
   const std::lock_guard lock(mutex_);

@@ -17,6 +17,8 @@ class Console {
   void say(const std::string& text);
   /// Text for people, always.
   void complain(const std::string& text);
+  /// A sentence about what will spoil the results: an event, and a complaint of the first rank.
+  void warn(const std::string& sentence);
   /// One JSON object a line on stdout, with --json only.
   void event(const nlohmann::ordered_json& object);
   /// Called often; prints when it is time to. seconds_left: NaN when unknown.

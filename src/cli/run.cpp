@@ -50,10 +50,7 @@ int run(const ExperimentOptions& options) {
   if (options.dry_run)
     console.say(text(needs, question) + "folder     " + folder.string() + " (nothing was written)");
   if (const auto sentence = obstacle(needs, folder)) throw ResourceError(*sentence);
-  for (const std::string& sentence : side_by_side::warnings(question)) {
-    console.event({{"event", "warning"}, {"message", sentence}});
-    if (Ranks::all().first()) console.complain("rieszflow: warning: " + sentence);
-  }
+  for (const std::string& sentence : side_by_side::warnings(question)) console.warn(sentence);
   if (options.dry_run) return done;
 
   const bool resumes = prepare_folder(folder, options, assembly.resolved);

@@ -23,6 +23,9 @@ int study(const ExperimentOptions& options) {
                                                     .overrides = options.overrides,
                                                     .seed = options.seed,
                                                     .threads = options.threads});
+  if (const auto* sweep = std::get_if<study::Sweep>(&assembly.question)) {
+    for (const std::string& sentence : sweep::warnings(sweep->study)) console.warn(sentence);
+  }
   const std::filesystem::path folder =
       options.out.empty() ? std::filesystem::path("out") / assembly.name : options.out;
   if (options.dry_run) {

@@ -238,6 +238,26 @@ TEST_F(Run, AnUnstableTimestepIsSaidBeforeAndKeptWithTheResults) {
   EXPECT_FALSE(summary("out/small").contains("warnings"));
 }
 
+TEST_F(Run, AStudyNamesItsRowsWithAnUnstableTimestep) {
+  // The reflected scheme is unstable from h = 2/stiffness = 0.1 on: one row of the two.
+  write("steps.toml",
+        "[model]\ninverse_temperature = 1\n[model.domain]\ntype = \"box\"\nlower = [-1]\nupper = [1]\n"
+        "[[model.potential]]\ntype = \"quadratic\"\nstiffness = 20\n[initial]\ntype = \"uniform\"\n"
+        "[time]\nend = 0.2\noutput_every = 0.2\n[particles]\ncount = 10\nreplicas = 4\n"
+        "[study]\ntype = \"timestep\"\nvalues = [0.2, 0.05]\nstatistic = \"second_moment\"\n"
+        "reference = \"exact\"\nexact = 0.05\n");
+  const Ran ran = run({"study", "steps.toml"});
+  const Json sentences = summary("out/steps")["warnings"];
+  ASSERT_EQ(sentences.size(), 1U) << ran.err;
+  for (const std::string& text :
+       {ran.err, sentences[0].get<std::string>(), content(folder_ / "out/steps/report.html")}) {
+    EXPECT_NE(text.find("= 0.2"), std::string::npos) << text;
+    EXPECT_NE(text.find("particles.timestep is too long: a step of 0.2 is unstable"), std::string::npos)
+        << text;
+  }
+  EXPECT_NE(run({"study", "steps.toml", "--dry-run"}).err.find("warning: "), std::string::npos);
+}
+
 TEST_F(Run, ABlowUpIsAFaultOfTheMathematicsAndKeepsWhatWasComputed) {
   // Particles in V = -x^4 leave every bound in finite time: x' = 4 x^3 from x = 2 at t = 1/32.
   write("blow_up.toml",
