@@ -126,11 +126,17 @@ void write_text(const fs::path& path, const std::string& text) {
   replacement.publish();
 }
 
+void expect_regular(const fs::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))
+    throw FileError(path.string() + ": cannot read: not a regular file");
+}
+
 std::string read_text(const fs::path& path) {
+  expect_regular(path);
   Descriptor file(path, O_RDONLY, path);
   struct stat status {};
   if (::fstat(file.number(), &status) != 0) fail(path, "read");
-  if (!S_ISREG(status.st_mode)) throw FileError(path.string() + ": cannot read: not a regular file");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t size = 0;
   while (size < text.size()) {

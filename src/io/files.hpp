@@ -39,6 +39,8 @@ void copy_content(const std::filesystem::path& from, const std::filesystem::path
 
 /// Writes all bytes of `text` by a Replacement.
 void write_text(const std::filesystem::path& path, const std::string& text);
+/// FileError where `path` is there but is no regular file: a named pipe may wait for ever, a device never end.
+void expect_regular(const std::filesystem::path& path);
 /// All bytes of a regular file.
 std::string read_text(const std::filesystem::path& path);
 

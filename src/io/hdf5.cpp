@@ -316,6 +316,7 @@ File File::open_to_write(const std::filesystem::path& path, const std::filesyste
 }
 
 File File::open_to_read(const std::filesystem::path& path) {
+  expect_regular(path);
   const Handle access(access_list(false), H5Pclose);
   const hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   if (id < 0) fail(path, "open");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <clocale>
 #include <cmath>
@@ -302,6 +303,16 @@ TEST(RunFile, RefusesGarbageWithASentenceThatNamesTheFile) {
   }
   EXPECT_THROW(RunReader(folder.path()), FileError) << "a folder";
   EXPECT_THROW(RunReader(folder.path() / "none.h5"), FileError);
+}
+
+TEST(RunFile, WaitsForNoPipeAndReadsNoDevice) {
+  const Scratch folder;
+  const fs::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const fs::path& path : {pipe, fs::path("/dev/zero")}) {
+    EXPECT_THROW(RunReader reader(path), FileError) << path;
+    EXPECT_THROW(read_text(path), FileError) << path;
+  }
 }
 
 TEST(RunFile, NoticesADamagedValue) {

@@ -71,7 +71,7 @@ TEST(GaussianLaw, InABoxFollowsTheTruncatedDistributionFunction) {
     expect_inside(ensemble, box);
     // The density relative to its mode, so that far tails do not underflow.
     const double mode = std::clamp(mean, -1.0, 2.0);
-    const auto density = [&](double x) {
+    const auto density = [&, mean = mean, deviation = deviation](double x) {
       return std::exp(-0.5 * (x - mode) * (x + mode - 2.0 * mean) / (deviation * deviation));
     };
     const double reach = std::min(3.0, 40.0 * deviation);
