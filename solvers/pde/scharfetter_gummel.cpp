@@ -568,7 +568,6 @@ void ScharfetterGummel::limit(const Axis& axis, const double* potential, const d
                      factors_.data() + first, width);
   };
   const auto up = static_cast<std::ptrdiff_t>(inner);
-  const std::ptrdiff_t round = up * static_cast<std::ptrdiff_t>(count);
   for (std::size_t o = 0; o < axis.outer; ++o) {
     const std::size_t slab = o * count * inner;
     for (std::size_t i = 0; i < count; ++i) {
@@ -578,9 +577,12 @@ void ScharfetterGummel::limit(const Axis& axis, const double* potential, const d
         continue;
       }
       const bool is_inside = i > 0 && i + 2 < count;
-      const std::ptrdiff_t before = i > 0 ? -up : periodic_ ? round - up : 0;
-      const std::ptrdiff_t above = is_last ? up - round : up;
-      const std::ptrdiff_t beyond = i + 2 < count ? 2 * up : periodic_ ? 2 * up - round : up;
+      const auto offset_of = [&](std::size_t cell) {  // around the torus, of a single cell too
+        return up * (static_cast<std::ptrdiff_t>(cell % count) - static_cast<std::ptrdiff_t>(i));
+      };
+      const std::ptrdiff_t before = periodic_ || i > 0 ? offset_of(i + count - 1) : 0;
+      const std::ptrdiff_t above = offset_of(i + 1);
+      const std::ptrdiff_t beyond = periodic_ || i + 2 < count ? offset_of(i + 2) : above;
       std::size_t width = inner;
       if (inner == 1 && is_inside) {  // the inner faces of a line along memory, together
         width = count - 3;

@@ -79,6 +79,7 @@ TEST(Schemes, StayPositiveAndDissipateAtEveryStepWhereTheyDeclareIt) {
       return std::uniform_real_distribution<double>(low, high)(engine);
     };
     Statistics total;
+    const double round_off = scheme == Scheme::StabilisedExplicit ? 1e-11 : 1e-12;  // many stages a step
     const int trials = scheme == Scheme::EnergyStable ? 150 : 60;
     for (int trial = 0; trial < trials; ++trial) {
       const std::size_t dimension = trial % 6 == 5 ? 3 : trial % 2 == 1 ? 2 : 1;
@@ -111,7 +112,7 @@ TEST(Schemes, StayPositiveAndDissipateAtEveryStepWhereTheyDeclareIt) {
       const Result result = run(
           field, state, {.scheme = scheme, .timestep = timestep}, Schedule::at({0.0, 4.0 * timestep}), {},
           [&](const Clock& clock) -> std::optional<RunStatus> {
-            EXPECT_NEAR(mass(state.density), 1.0, 1e-12) << name(scheme);
+            EXPECT_NEAR(mass(state.density), 1.0, round_off) << name(scheme);
             EXPECT_GE(*std::min_element(state.density.averages.begin(), state.density.averages.end()), 0.0);
             EXPECT_LE(state.diagnostics.energy.free_energy, previous + 1e-12 * (1.0 + std::abs(previous)));
             EXPECT_TRUE(std::isfinite(state.diagnostics.dissipation));
