@@ -143,7 +143,7 @@ Section training() {
           .meaning =
               "AdamW with warm-up and cosine; phase B starts from the warm start that all treatments share",
           .keys = {
-              defaulted("warm_start_epochs", Number::positive(), 1.0, "", "before phase A"),
+              defaulted("warm_start_epochs", Number::non_negative(), 1.0, "", "before phase A; 0: none"),
               defaulted("embedding_scale", Number::positive(), 0.01, "",
                         "standard deviation of the embeddings at the start"),
               defaulted("batch_rows", at_least(1), std::int64_t{64}, "", ""),
@@ -176,7 +176,8 @@ Section phase_a() {
           defaulted("repulsions", List{Number::non_negative()}, Numbers{0.01}, "energy", "lambda"),
           defaulted("exponents", List{Number::any()}, Numbers{0.0}, "", "s; 0: the logarithm"),
           defaulted("softening", Number::positive(), 0.1, "length", "of the repulsion"),
-          defaulted("spheres", Boolean{}, true, "", "particles keep their norms; else: a ball"),
+          defaulted("norms", List{Text{}}, Texts{"held"}, "",
+                    "held: each particle stays on the sphere of its norm; free: in a ball"),
           defaulted("radius", Number{.lower = 1.0}, 1.5, "", "of the ball, in largest norms at the start"),
           defaulted("scheme", Choice{{{"projected", "Algorithm 1"}, {"reflected", "mirror reflection"}}},
                     std::string("reflected"), "", "at the wall of the ball"),
@@ -187,10 +188,38 @@ Section phase_a() {
       }};
 }
 
+Section regime() {
+  return {
+      .path = "regime",
+      .occurrence = Occurrence::Repeated,
+      .meaning =
+          "one part of a map, all combinations of its lists; what it does not name has the first value "
+          "of the lists above. Without any: all combinations of all lists",
+      .keys = {
+          optional("datasets", List{Text{}}, Texts{"selection-16"}, "",
+                   "folders of text, or selection-LENGTH; absent: the first"),
+          optional("variants", List{Text{}}, Texts{"favor", "favor/kernel"}, "", "absent: those of study"),
+          optional("seeds", Integer{.lower = 1, .upper = 1000}, std::int64_t{5}, "",
+                   "absent: those of study"),
+          optional("head_dimensions", List{Integer{.lower = 2, .upper = 1024}}, Integers{8}, "",
+                   "absent: the first"),
+          optional("features", List{Integer{.lower = 1, .upper = 65536}}, Integers{16}, "",
+                   "absent: the first"),
+          optional("moves", List{Number::positive()}, Numbers{0.1}, "", "absent: the first"),
+          optional("first_inverse_temperatures",
+                   List{Number{.lower = 0.0, .lower_included = false, .may_be_infinite = true}}, Numbers{1e4},
+                   "1/energy", "absent: the first"),
+          optional("repulsions", List{Number::non_negative()}, Numbers{0.0, 0.01}, "energy",
+                   "absent: the first"),
+          optional("exponents", List{Number::any()}, Numbers{0.0}, "", "absent: the first"),
+          optional("norms", List{Text{}}, Texts{"held", "free"}, "", "absent: the first"),
+      }};
+}
+
 }  // namespace
 
 const config::Schema& attention() {
-  static const config::Schema schema{top(), study(), dataset(), model(), training(), phase_a()};
+  static const config::Schema schema{top(), study(), dataset(), model(), training(), phase_a(), regime()};
   return schema;
 }
 

@@ -80,17 +80,56 @@ void read_sources(Document& document, const std::filesystem::path& base, Size si
       question.sources.push_back(source);
     }
   }
+  for (std::size_t k = 0; k < question.sources.size(); ++k)
+    for (std::size_t other = 0; other < k; ++other)
+      if (question.sources[k].name == question.sources[other].name)
+        document.problem("dataset", fmt::format("two of them are \"{}\"", question.sources[k].name));
   if (document.tables("dataset").empty())
     document.problem("dataset", "is missing; allowed: [[dataset]] with type = \"text\" or \"selection\"");
 }
 
-void read_phases(Table& table, Size size, Question& question) {
-  PhaseAOptions options;
+/// The values of all lists, of which a regime is the product.
+struct Axes {
+  std::vector<std::size_t> sources;
+  std::vector<Variant> variants;
+  std::size_t seeds = 1;
+  std::vector<std::int64_t> head_dimensions, features;
+  std::vector<double> moves, inverse_temperatures, repulsions, exponents;
+  std::vector<bool> spheres;
+};
+
+/// What a config says besides its lists.
+struct Fixed {
+  Model model;
+  std::int64_t width = 0;  ///< of the encoder; 0: heads of each dimension
+  PhaseAOptions phase;
+};
+
+void read_model(const Table& table, Fixed& fixed, Axes& axes) {
+  fixed.model = {.layers = whole(table, "layers"),
+                 .heads = whole(table, "heads"),
+                 .feed_forward = whole(table, "feed_forward")};
+  fixed.width = table.integer("width");
+  axes.head_dimensions = table.integers("head_dimensions");
+  axes.features = table.integers("features");
+}
+
+std::vector<bool> spheres(Table& table) {
+  std::vector<bool> out;
+  for (const std::string& word : table.texts("norms")) {
+    if (word != "held" && word != "free")
+      table.problem("norms", fmt::format("\"{}\" is not allowed; allowed: \"held\", \"free\"", word));
+    out.push_back(word == "held");
+  }
+  return out;
+}
+
+void read_phase_a(Table& table, Size size, Fixed& fixed, Axes& axes) {
+  PhaseAOptions& options = fixed.phase;
   options.steps = whole(table, "steps");
   options.batch_rows = whole(table, "batch_rows");
   options.last_inverse_temperature = table.number("last_inverse_temperature");
   options.repulsion_softening = table.number("softening");
-  options.spheres = table.boolean("spheres");
   options.radius = table.number("radius");
   options.scheme =
       table.text("scheme") == "projected" ? particle::Scheme::Projected : particle::Scheme::Reflected;
@@ -98,16 +137,102 @@ void read_phases(Table& table, Size size, Question& question) {
   options.most_rows = whole(table, "most_rows");
   options.held_out_rows = whole(table, "held_out_rows");
   if (size != Size::Full) options.steps = std::min<std::size_t>(options.steps, size == Size::Quick ? 20 : 10);
-  for (const double move : table.numbers("moves"))
-    for (const double beta : table.numbers("first_inverse_temperatures"))
-      for (const double repulsion : table.numbers("repulsions"))
-        for (const double exponent : table.numbers("exponents")) {
-          options.move = move;
-          options.first_inverse_temperature = beta;
-          options.repulsion = repulsion;
-          options.repulsion_exponent = exponent;
-          question.phases.push_back(options);
-        }
+  axes.moves = table.numbers("moves");
+  axes.inverse_temperatures = table.numbers("first_inverse_temperatures");
+  axes.repulsions = table.numbers("repulsions");
+  axes.exponents = table.numbers("exponents");
+  axes.spheres = spheres(table);
+}
+
+std::vector<Variant> variants(Table& table) {
+  std::vector<Variant> out;
+  for (const std::string& word : table.texts("variants")) {
+    const auto found = variant_named(word);
+    if (!found)
+      table.problem(
+          "variants",
+          fmt::format(
+              "\"{}\" is no variant; allowed: uniform, softmax, softmax-qk, bag_of_bigrams, and favor, "
+              "softplus, softmaxfeat, each with -qk or without, each alone or with /kernel, "
+              "/norm_matched, /shuffled_labels, /no_repulsion, /backprop",
+              word));
+    else
+      out.push_back(*found);
+  }
+  return out;
+}
+
+std::size_t seeds(const Table& table, Size size) {
+  const std::size_t most = size == Size::Full ? static_cast<std::size_t>(-1) : size == Size::Quick ? 2 : 1;
+  return std::min(whole(table, "seeds"), most);
+}
+
+/// The axes of one [[regime]]: its own where it names them, else the first value of each list.
+Axes axes_of(Table& table, const Axes& all, Size size, const std::vector<Source>& sources) {
+  Axes out = all;
+  const auto first = [](auto& list) { list.resize(std::min<std::size_t>(list.size(), 1)); };
+  first(out.sources);
+  for (auto* list : {&out.head_dimensions, &out.features}) first(*list);
+  for (auto* list : {&out.moves, &out.inverse_temperatures, &out.repulsions, &out.exponents}) first(*list);
+  first(out.spheres);
+  if (table.has("datasets")) {
+    out.sources.clear();
+    for (const std::string& word : table.texts("datasets")) {
+      const auto found = std::find_if(sources.begin(), sources.end(),
+                                      [&](const Source& source) { return source.name == word; });
+      if (found == sources.end())
+        table.problem("datasets", fmt::format("no [[dataset]] is \"{}\"", word));
+      else
+        out.sources.push_back(static_cast<std::size_t>(found - sources.begin()));
+    }
+  }
+  if (table.has("variants")) out.variants = variants(table);
+  if (table.has("seeds")) out.seeds = seeds(table, size);
+  if (table.has("head_dimensions")) out.head_dimensions = table.integers("head_dimensions");
+  if (table.has("features")) out.features = table.integers("features");
+  if (table.has("moves")) out.moves = table.numbers("moves");
+  if (table.has("first_inverse_temperatures"))
+    out.inverse_temperatures = table.numbers("first_inverse_temperatures");
+  if (table.has("repulsions")) out.repulsions = table.numbers("repulsions");
+  if (table.has("exponents")) out.exponents = table.numbers("exponents");
+  if (table.has("norms")) out.spheres = spheres(table);
+  return out;
+}
+
+/// Problems are reported at `model` and `phase_a`, the tables that hold the lists.
+Regime regime(const Axes& axes, const Fixed& fixed, Table& model, Table& phase_a) {
+  Regime out{.sources = axes.sources, .variants = axes.variants, .seeds = axes.seeds};
+  for (const std::int64_t dimension : axes.head_dimensions) {
+    if (fixed.width % dimension != 0)
+      model.problem(
+          model.has("width") ? "width" : "head_dimensions",
+          fmt::format("the width {} is no multiple of the head dimension {}", fixed.width, dimension));
+    for (const double exponent : axes.exponents)
+      if (exponent >= static_cast<double>(dimension))
+        phase_a.problem("exponents",
+                        fmt::format("{} must be below the dimension {} of a head", exponent, dimension));
+    for (const std::int64_t features : axes.features) {
+      Model one = fixed.model;
+      if (fixed.width > 0) one.heads = static_cast<std::size_t>(fixed.width / dimension);
+      one.head_dimension = static_cast<std::size_t>(dimension);
+      one.feature_count = static_cast<std::size_t>(features);
+      out.models.push_back(one);
+    }
+  }
+  for (const double move : axes.moves)
+    for (const double beta : axes.inverse_temperatures)
+      for (const double repulsion : axes.repulsions)
+        for (const double exponent : axes.exponents)
+          for (const bool held : axes.spheres) {
+            PhaseAOptions one = fixed.phase;
+            one.move = move;
+            one.first_inverse_temperature = beta;
+            one.repulsion = repulsion;
+            one.repulsion_exponent = exponent;
+            one.spheres = held;
+            out.phases.push_back(one);
+          }
+  return out;
 }
 
 }  // namespace
@@ -144,26 +269,14 @@ Assembly assemble(const Request& request) {
   question.name = name_of(*document, request, "attention");
   question.threads = request.threads;
   Size size = Size::Full;
+  Axes axes;
+  Fixed fixed;
   if (Table* table = document->table("study"); table != nullptr && table->good()) {
     size = table->text("size") == "smoke"   ? Size::Smoke
            : table->text("size") == "quick" ? Size::Quick
                                             : Size::Full;
-    for (const std::string& word : table->texts("variants")) {
-      const auto found = variant_named(word);
-      if (!found)
-        table->problem(
-            "variants",
-            fmt::format(
-                "\"{}\" is no variant; allowed: uniform, softmax, softmax-qk, bag_of_bigrams, and favor, "
-                "softplus, softmaxfeat, each with -qk or without, each alone or with /kernel, "
-                "/norm_matched, /shuffled_labels, /no_repulsion, /backprop",
-                word));
-      else
-        question.variants.push_back(*found);
-    }
-    question.seeds = whole(*table, "seeds");
-    if (size != Size::Full)
-      question.seeds = std::min<std::size_t>(question.seeds, size == Size::Quick ? 2 : 1);
+    axes.variants = variants(*table);
+    axes.seeds = seeds(*table, size);
     if (request.seed) table->fill("seed", *request.seed);
     question.seed = static_cast<std::uint64_t>(table->integer("seed"));
     question.corruption_rates = table->numbers("corruption_rates");
@@ -171,19 +284,8 @@ Assembly assemble(const Request& request) {
     question.phase_a_at_start = table->boolean("phase_a_at_start");
   }
   read_sources(*document, request.config.parent_path(), size, question);
-  if (Table* table = document->table("model"); table != nullptr && table->good())
-    for (const std::int64_t dimension : table->integers("head_dimensions")) {
-      const std::int64_t width = table->integer("width");
-      if (width % dimension != 0)
-        table->problem("width", fmt::format("{} is no multiple of the head dimension {}", width, dimension));
-      for (const std::int64_t features : table->integers("features"))
-        question.models.push_back(
-            {.layers = whole(*table, "layers"),
-             .heads = width > 0 ? static_cast<std::size_t>(width / dimension) : whole(*table, "heads"),
-             .head_dimension = static_cast<std::size_t>(dimension),
-             .feature_count = static_cast<std::size_t>(features),
-             .feed_forward = whole(*table, "feed_forward")});
-    }
+  Table* model = document->table("model");
+  if (model != nullptr && model->good()) read_model(*model, fixed, axes);
   if (Table* table = document->table("training"); table != nullptr && table->good()) {
     question.warm_start_epochs = table->number("warm_start_epochs");
     if (size == Size::Smoke) question.warm_start_epochs = std::min(question.warm_start_epochs, 0.5);
@@ -194,13 +296,15 @@ Assembly assemble(const Request& request) {
                          .averaging = table->number("averaging"),
                          .checks_per_epoch = whole(*table, "checks_per_epoch")};
   }
-  if (Table* table = document->table("phase_a"); table != nullptr && table->good()) {
-    read_phases(*table, size, question);
-    for (const Model& model : question.models)
-      for (const double exponent : table->numbers("exponents"))
-        if (exponent >= static_cast<double>(model.head_dimension))
-          table->problem("exponents", fmt::format("{} must be below the dimension {} of a head", exponent,
-                                                  model.head_dimension));
+  Table* phase_a = document->table("phase_a");
+  if (phase_a != nullptr && phase_a->good()) read_phase_a(*phase_a, size, fixed, axes);
+  for (std::size_t k = 0; k < question.sources.size(); ++k) axes.sources.push_back(k);
+  if (model != nullptr && model->good() && phase_a != nullptr && phase_a->good()) {
+    for (Table* table : document->tables("regime"))
+      if (table->good())
+        question.regimes.push_back(
+            regime(axes_of(*table, axes, size, question.sources), fixed, *table, *table));
+    if (document->tables("regime").empty()) question.regimes.push_back(regime(axes, fixed, *model, *phase_a));
   }
   document->throw_problems();
   return {std::move(question), document->resolved()};

@@ -56,17 +56,23 @@ struct Model {
   std::size_t layers = 2, heads = 4, head_dimension = 16, feature_count = 64, feed_forward = 128;
 };
 
-/// The plan: every combination of these.
+/// Every combination of these.
+struct Regime {
+  std::vector<std::size_t> sources{};  ///< indices
+  std::vector<Model> models{};
+  std::vector<Variant> variants{};
+  std::vector<PhaseAOptions> phases{};
+  std::size_t seeds = 1;
+};
+
+/// The plan: the union of the regimes; what several of them name is done once.
 struct Question {
   std::string name;
   std::vector<Source> sources;
-  std::vector<Model> models;
-  std::vector<Variant> variants;
-  std::vector<PhaseAOptions> phases;
+  std::vector<Regime> regimes;
   TrainingOptions training;  ///< epochs and dropouts: those of the source
   double embedding_scale = 0.01;
-  double warm_start_epochs = 1.0;
-  std::size_t seeds = 1;
+  double warm_start_epochs = 1.0;  ///< 0: phase A at the random start
   std::uint64_t seed = 0;
   std::vector<double> corruption_rates;
   std::size_t calibration_bins = 15;

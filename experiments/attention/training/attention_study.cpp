@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "analysis/classification.hpp"
 #include "experiments/attention/bag_of_bigrams.hpp"
@@ -92,7 +93,7 @@ struct Job {
   const Source* source = nullptr;
   const Model* model = nullptr;
   const Variant* variant = nullptr;
-  const PhaseAOptions* phase = nullptr;  ///< null without phase A
+  const PhaseAOptions* phase = nullptr;  ///< null where nothing is learned
   std::uint64_t seed = 0;
   std::string name;
 };
@@ -100,28 +101,42 @@ struct Job {
 /// Combinations of which nothing depends on what differs are one job.
 std::vector<Job> jobs(const Question& question) {
   std::vector<Job> out;
-  std::map<std::string, bool> known;
-  for (std::size_t repeat = 0; repeat < question.seeds; ++repeat)
-    for (const Source& source : question.sources)
-      for (const Variant& variant : question.variants)
-        for (const Model& model : question.models)
-          for (const PhaseAOptions& phase : question.phases) {
-            if (variant.is_bag && !source.is_text()) continue;
-            Job job{
-                &source, &model, &variant, variant.has_phase_a() ? &phase : nullptr, question.seed + repeat,
-                {}};
-            job.name = fmt::format("{} {} seed {}", source.name, variant.name, job.seed);
-            if (!variant.is_bag && question.models.size() > 1) {
-              job.name += fmt::format(" d {}", model.head_dimension);
-              if (has_features(variant.kind)) job.name += fmt::format(" m {}", model.feature_count);
-            }
-            if (job.phase != nullptr && question.phases.size() > 1) {
-              job.name += fmt::format(" move {:g} beta {:g}", phase.move, phase.first_inverse_temperature);
-              if (variant.treatment != Treatment::NoRepulsion)
-                job.name += fmt::format(" lambda {:g} s {:g}", phase.repulsion, phase.repulsion_exponent);
-            }
-            if (known.emplace(job.name, true).second) out.push_back(job);
-          }
+  std::set<std::string> known;
+  std::size_t most_seeds = 0, models = 0, phases = 0;
+  for (const Regime& regime : question.regimes) {
+    most_seeds = std::max(most_seeds, regime.seeds);
+    models += regime.models.size();
+    phases += regime.phases.size();
+  }
+  const auto add = [&](const Source& source, const Variant& variant, const Model& model,
+                       const PhaseAOptions& phase, std::uint64_t seed) {
+    if (variant.is_bag && !source.is_text()) return;
+    // Random directions with norms that phase A would not change need no phase A.
+    const bool learns =
+        variant.has_phase_a() && !(variant.treatment == Treatment::NormMatched && phase.spheres);
+    Job job{&source, &model, &variant, learns ? &phase : nullptr, seed, {}};
+    job.name = fmt::format("{} {} seed {}", source.name, variant.name, job.seed);
+    if (!variant.is_bag && models > 1) {
+      job.name += fmt::format(" d {}", model.head_dimension);
+      if (has_features(variant.kind)) job.name += fmt::format(" m {}", model.feature_count);
+    }
+    if (learns && phases > 1) {
+      job.name += fmt::format(" move {:g} beta {:g}", phase.move, phase.first_inverse_temperature);
+      if (variant.treatment != Treatment::NoRepulsion)
+        job.name += fmt::format(" lambda {:g} s {:g}", phase.repulsion, phase.repulsion_exponent);
+      if (!phase.spheres) job.name += " norms free";
+    }
+    if (known.insert(job.name).second) out.push_back(job);
+  };
+  for (std::size_t repeat = 0; repeat < most_seeds; ++repeat)
+    for (const Regime& regime : question.regimes) {
+      if (repeat >= regime.seeds) continue;
+      for (const std::size_t source : regime.sources)
+        for (const Model& model : regime.models)  // outside, so that the variants share a warm start
+          for (const Variant& variant : regime.variants)
+            for (const PhaseAOptions& phase : regime.phases)
+              add(question.sources[source], variant, model, phase, question.seed + repeat);
+    }
   return out;
 }
 
@@ -299,6 +314,8 @@ class Study {
       const std::scoped_lock lock(mutex_);
       if (const auto found = warm_starts_.find(key); found != warm_starts_.end()) return found->second;
     }
+    if (question_.warm_start_epochs == 0.0)
+      return std::make_shared<const EncoderWeights>(start_of(job, data));
     TrainingOptions options = training(job);
     options.epochs = question_.warm_start_epochs;
     options.checks_per_epoch = 1;
@@ -320,12 +337,17 @@ class Study {
              {"variant", job.variant->name},
              {"features", nullptr},
              {"head_dimension", nullptr},
+             {"length", nullptr},
              {"noise", job.source->is_text() ? 0.0 : job.source->selection.label_noise},
              {"seed", job.seed},
              {"repulsion", nullptr},
              {"exponent", nullptr},
              {"inverse_temperature", nullptr},
-             {"move", nullptr}};
+             {"move", nullptr},
+             {"norms", nullptr}};
+    if (!job.source->is_text()) row["length"] = job.source->selection.length;
+    if (job.variant->has_phase_a())
+      row["norms"] = job.phase == nullptr || job.phase->spheres ? "held" : "free";
     if (!job.variant->is_bag) {
       row["head_dimension"] = job.model->head_dimension;
       if (has_features(job.variant->kind)) row["features"] = job.model->feature_count;
@@ -413,7 +435,7 @@ class Study {
     if (place.interrupted()) return {};
     if (!warm) return failed(row, RunStatus::NotFinite);
     EncoderWeights weights = *warm;
-    if (job.phase != nullptr) {
+    if (job.variant->has_phase_a()) {
       const std::optional<RunStatus> problem = treat(job, *set, weights, row, place.interrupted);
       if (problem == RunStatus::Interrupted) return {};
       if (problem) return failed(row, *problem);
@@ -467,21 +489,23 @@ class Study {
   /// What the variant does to omega; records phase A in the row.
   std::optional<RunStatus> treat(const Job& job, const Data& set, EncoderWeights& weights, Json& row,
                                  const std::function<bool()>& interrupted) const {
+    if (job.phase == nullptr) {
+      weights = norm_matched(weights, job.seed);
+      return std::nullopt;
+    }
     PhaseAOptions options = *job.phase;
     options.seed = job.seed;
     options.shuffled_labels = job.variant->treatment == Treatment::ShuffledLabels;
     if (job.variant->treatment == Treatment::NoRepulsion) options.repulsion = 0.0;
     const bool control = job.variant->treatment == Treatment::NormMatched;
-    if (control && options.spheres) {  // phase A would not change the norms
-      weights = norm_matched(weights, job.seed);
-      return std::nullopt;
-    }
     const auto start = SteadyClock::now();
     PhaseA learned = learn_features(weights, set.train, set.dev, options, {}, interrupted);
     if (learned.status != RunStatus::Completed) return learned.status;
-    row["phase_a"] = phase_a_json(learned);
-    row["phase_a"]["seconds"] = seconds_since(start);
-    if (question_.phase_a_at_start && job.variant->treatment == Treatment::Kernel) {
+    const bool warm = question_.warm_start_epochs > 0.0;
+    Json& record = row[warm ? "phase_a" : "phase_a_at_start"];
+    record = phase_a_json(learned);
+    record["seconds"] = seconds_since(start);
+    if (warm && question_.phase_a_at_start && job.variant->treatment == Treatment::Kernel) {
       const PhaseA at_start =
           learn_features(start_of(job, set), set.train, set.dev, options, {}, interrupted);
       if (at_start.status != RunStatus::Completed) return at_start.status;

@@ -33,13 +33,11 @@ int study(const ExperimentOptions& options) {
   const std::filesystem::path folder =
       options.out.empty() ? std::filesystem::path("out") / question.name : options.out;
   const std::size_t rows = attention::row_count(question);
-  console.event(
-      {{"event", "plan"}, {"rows", rows}, {"variants", question.variants.size()}, {"seeds", question.seeds}});
+  console.event({{"event", "plan"}, {"rows", rows}, {"data_sets", question.sources.size()}});
   if (options.dry_run) {
     for (const std::string& line : attention::data_summary(question)) console.say(line);
-    console.say(fmt::format("{} rows: {} data sets, {} variants, {} seeds\nfolder {} (nothing was written)",
-                            rows, question.sources.size(), question.variants.size(), question.seeds,
-                            folder.string()));
+    console.say(fmt::format("{} rows (encoders to train), {} data sets\nfolder {} (nothing was written)",
+                            rows, question.sources.size(), folder.string()));
     return done;
   }
   attention::prepare_training(1);  // rows run side by side, each on one thread
