@@ -4,12 +4,14 @@
 //   cmake -DRIESZFLOW_BENCHMARKS=ON ... && ninja bench_fast_sum
 //   ./bench_fast_sum errors     relative L2 error of the forces at N = 1e5, every exponent, dimension,
 //   tolerance
-//   ./bench_fast_sum clouds     clusters and walls against the uniform cloud
+//   ./bench_fast_sum clouds     N = 1e5: clusters and walls against the uniform cloud, error at a thousand
+//   particles
 //   ./bench_fast_sum times      N = 1e4 .. 1e6
 //   ./bench_fast_sum crossover  where the direct sum stops being quicker, and what `auto` loses
 //   ./bench_fast_sum million    N = 1e6: error at a hundred particles, time
 //   ./bench_fast_sum direct     the direct sum at N = 1e6: minutes
-// A second argument limits the dimension, 0: all; a third the number of particles of `times`.
+// A second argument limits the dimension, 0: all; a third the number of particles of `times`, the kernels of
+// `crossover` to one name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,32 +55,47 @@ double median_seconds(const std::function<void()>& call, double most_seconds = 2
   return seconds[seconds.size() / 2];
 }
 
-enum class Cloud { Uniform, Walls, Surface, Cluster, TwoClusters };
+enum class Cloud { Uniform, Walls, Surface, Cluster, TwoClusters, HundredClusters, Gaussian };
 
-/// In [-1, 1]^d. Walls: the arcsine law along each axis. Surface: all on the boundary of the box. Cluster:
-/// half of the particles Gaussian with deviation 0.05. Two clusters: all of them, with deviation 0.1.
-std::vector<double> cloud(Cloud kind, std::size_t count, std::size_t d) {
-  std::vector<double> x(count * d), g(count * d);
+/// In [-1, 1]^d, but for what Gaussians have beyond. Walls: the arcsine law along each axis. Surface: all on
+/// the boundary of the box. Cluster: half of the particles Gaussian with this deviation, the others uniform.
+/// Two, a hundred clusters: all of them in these.
+std::vector<double> cloud(Cloud kind, std::size_t count, std::size_t d, double deviation = 0.0) {
+  std::vector<double> x(count * d), g(count * d), centres(100 * d);
   NoiseStream(5, NoisePurpose::ReferenceSample).uniforms(0, 0, 0, x);
   NoiseStream(6, NoisePurpose::ReferenceSample).gaussian_block(0, 0, 0, count, d, g);
+  NoiseStream(7, NoisePurpose::ReferenceSample).uniforms(0, 0, 0, centres);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t k = 0; k < d; ++k) {
       double& c = x[i * d + k];
       c = 2.0 * c - 1.0;
+      const double spread = deviation * g[i * d + k];
       if (kind == Cloud::Walls) c = std::sin(0.5 * std::numbers::pi * c);
       if (kind == Cloud::Surface && d > 1 && k == i % d) c = c < 0.0 ? -1.0 : 1.0;
-      if (kind == Cloud::Cluster && i % 2 == 0) c = 0.3 + 0.05 * g[i * d + k];
-      if (kind == Cloud::TwoClusters) c = (i % 2 == 0 ? -0.5 : 0.5) + 0.1 * g[i * d + k];
+      if (kind == Cloud::Cluster && i % 2 == 0) c = 0.3 + spread;
+      if (kind == Cloud::TwoClusters) c = (i % 2 == 0 ? -0.5 : 0.5) + spread;
+      if (kind == Cloud::HundredClusters) c = 1.8 * centres[i % 100 * d + k] - 0.9 + spread;
+      if (kind == Cloud::Gaussian) c = spread;
     }
   }
   return x;
 }
 
-const std::vector<std::pair<Cloud, const char*>> clouds = {{Cloud::Uniform, "uniform"},
-                                                           {Cloud::Walls, "arcsine walls"},
-                                                           {Cloud::Surface, "box surface"},
-                                                           {Cloud::Cluster, "half in a cluster"},
-                                                           {Cloud::TwoClusters, "two clusters"}};
+struct NamedCloud {
+  Cloud kind;
+  const char* name;
+  double deviation = 0.0;
+};
+const std::vector<NamedCloud> clouds = {{Cloud::Uniform, "uniform"},
+                                        {Cloud::Walls, "arcsine walls"},
+                                        {Cloud::Surface, "box surface"},
+                                        {Cloud::Cluster, "half in a cluster", 0.05},
+                                        {Cloud::Cluster, "half in a cluster", 0.005},
+                                        {Cloud::Cluster, "half in a cluster", 0.0002},
+                                        {Cloud::TwoClusters, "two clusters", 0.1},
+                                        {Cloud::TwoClusters, "two clusters", 0.003},
+                                        {Cloud::HundredClusters, "a hundred clusters", 0.004},
+                                        {Cloud::Gaussian, "Gaussian", 0.3}};
 
 Interaction riesz(double s) {
   if (s == 0.0) return LogarithmicInteraction{};
@@ -149,28 +166,60 @@ int errors(std::size_t d) {
   return failures;
 }
 
+/// The forces at particles 0, stride, 2 stride, ...
+std::vector<double> every(const std::vector<double>& forces, std::size_t d, std::size_t stride) {
+  std::vector<double> some;
+  for (std::size_t i = 0; i * d < forces.size(); i += stride) {
+    const auto at = forces.begin() + static_cast<std::ptrdiff_t>(i * d);
+    some.insert(some.end(), at, at + static_cast<std::ptrdiff_t>(d));
+  }
+  return some;
+}
+
+/// The forces of the log (d < 3) or Coulomb kernel at every stride-th particle, pair by pair.
+std::vector<double> exact_at_every(const std::vector<double>& x, std::size_t d, std::size_t stride) {
+  const std::size_t n = x.size() / d;
+  std::vector<double> exact;
+  for (std::size_t i = 0; i < n; i += stride) {
+    std::array<double, 3> sum{};
+    for (std::size_t j = 0; j < n; ++j) {
+      if (j == i) continue;
+      std::array<double, 3> apart{};
+      double squared = 0.0;
+      for (std::size_t k = 0; k < d; ++k) {
+        apart[k] = x[i * d + k] - x[j * d + k];
+        squared += apart[k] * apart[k];
+      }
+      const double over_r = d < 3 ? 1.0 / squared : 1.0 / (squared * std::sqrt(squared));
+      for (std::size_t k = 0; k < d; ++k) sum[k] += over_r * apart[k];
+    }
+    for (std::size_t k = 0; k < d; ++k) exact.push_back(sum[k] / static_cast<double>(n));
+  }
+  return exact;
+}
+
 int by_cloud(std::size_t d) {
   int failures = 0;
-  const std::size_t n = 100000;
-  const double s = static_cast<double>(d) - 2.0;
-  const Model model = model_of(std::max(s, 0.0), d);
+  const std::size_t n = 100000, stride = 97;
+  const Model model = model_of(std::max(0.0, static_cast<double>(d) - 2.0), d);
   double uniform = 0.0;
-  for (const auto& [kind, name] : clouds) {
+  for (const auto& [kind, name, deviation] : clouds) {
     if (kind == Cloud::Surface && d == 1) continue;
-    const auto x = cloud(kind, n, d);
-    const auto exact = forces_of(direct_sum(model, n), x);
+    const auto x = cloud(kind, n, d, deviation);
     const auto sum = fast_sum(model, n, 1e-6);
-    const double error = relative_error(forces_of(sum, x), exact);
+    const double error = relative_error(every(forces_of(sum, x), d, stride), exact_at_every(x, d, stride));
     const double seconds = median_seconds([&] { forces_of(sum, x); });
     if (kind == Cloud::Uniform) uniform = seconds;
     failures += !(error <= 1e-6) + !(seconds <= 3.0 * uniform);
-    fmt::print("| {} | {} | {:.1e} | {:.3f} | {:.2f} |\n", d, name, error, seconds, seconds / uniform);
+    fmt::print("| {} | {} | {} | {:.1e} | {:.4f} | {:.2f} |\n", d, name, deviation, error, seconds,
+               seconds / uniform);
     std::fflush(stdout);
   }
   return failures;
 }
 
 std::size_t most_particles = 1000000;
+std::string only_kernel;
 
 int times(std::size_t d) {
   for (const double s : {std::max(0.0, static_cast<double>(d) - 2.0), 0.7}) {
@@ -232,6 +281,7 @@ int crossover(std::size_t d) {
       {"Gaussian", GaussianInteraction{.strength = 1.0, .length = 0.3}},
       {"Morse", MorseInteraction{.repulsion_length = 0.1, .attraction_length = 0.3}}};
   for (const auto& [name, interaction] : kernels) {
+    if (!only_kernel.empty() && only_kernel != name) continue;
     const Model model{WholeSpace{d}, {}, {interaction}, 1.0};
     for (const double tolerance : {1e-3, 1e-6, 1e-9}) {
       const auto is_fast = [&](std::size_t n) {
@@ -268,32 +318,14 @@ int crossover(std::size_t d) {
 
 /// A million particles: seconds, and the error at a hundred of them against their direct sums.
 int million(std::size_t d) {
-  const std::size_t n = 1000000, stride = 10007, targets = n / stride + 1;
+  const std::size_t n = 1000000, stride = 10007;
   const Model model = model_of(std::max(0.0, static_cast<double>(d) - 2.0), d);
   const auto x = cloud(Cloud::Uniform, n, d);
-  std::vector<double> exact(targets * d);
-  for (std::size_t t = 0; t < targets; ++t) {
-    for (std::size_t j = 0; j < n; ++j) {
-      if (j == t * stride) continue;
-      std::array<double, 3> apart{};
-      double squared = 0.0;
-      for (std::size_t k = 0; k < d; ++k) {
-        apart[k] = x[t * stride * d + k] - x[j * d + k];
-        squared += apart[k] * apart[k];
-      }
-      const double over_r = d < 3 ? 1.0 / squared : 1.0 / (squared * std::sqrt(squared));
-      for (std::size_t k = 0; k < d; ++k) exact[t * d + k] += over_r * apart[k] / static_cast<double>(n);
-    }
-  }
+  const auto exact = exact_at_every(x, d, stride);
   int failures = 0;
   for (const double tolerance : {1e-6, 1e-10}) {
     const auto sum = fast_sum(model, n, tolerance);
-    const auto forces = forces_of(sum, x);
-    std::vector<double> found;
-    for (std::size_t t = 0; t < targets; ++t) {
-      const auto at = forces.begin() + static_cast<std::ptrdiff_t>(t * stride * d);
-      found.insert(found.end(), at, at + static_cast<std::ptrdiff_t>(d));
-    }
+    const auto found = every(forces_of(sum, x), d, stride);
     const double error = relative_error(found, exact);
     failures += !(error <= tolerance);
     fmt::print("| {} | {:.0e} | {:.1e} | {:.1e} | {:.2f} |\n", d, tolerance, error,
@@ -321,7 +353,8 @@ int direct_million(std::size_t d) {
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   const std::size_t only = argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0;
-  if (argc > 3) most_particles = static_cast<std::size_t>(std::atof(argv[3]));
+  if (argc > 3 && what == "times") most_particles = static_cast<std::size_t>(std::atof(argv[3]));
+  if (argc > 3 && what == "crossover") only_kernel = argv[3];
   const auto table = [&](const char* head, int (*rows)(std::size_t)) {
     fmt::print("{}\n", head);
     int failures = 0;
@@ -331,7 +364,7 @@ int main(int argc, char** argv) {
     return failures == 0 ? 0 : 1;
   };
   if (what == "errors") return table("| d | s | tolerance | error | by median force | seconds |", errors);
-  if (what == "clouds") return table("| d | cloud | error | seconds | by uniform |", by_cloud);
+  if (what == "clouds") return table("| d | cloud | deviation | error | seconds | by uniform |", by_cloud);
   if (what == "times") return table("| d | s | N | 1e-3 | 1e-6 | with energy | 1e-10 |", times);
   if (what == "crossover")
     return table(
@@ -341,8 +374,9 @@ int main(int argc, char** argv) {
         crossover);
   if (what == "million") return table("| d | tolerance | error | by median force | seconds |", million);
   if (what == "direct") return table("| d | seconds | billion ordered pairs a second |", direct_million);
-  fmt::print(stderr,
-             "usage: {} errors | clouds | times | crossover | million | direct [dimension [particles]]\n",
-             argv[0]);
+  fmt::print(
+      stderr,
+      "usage: {} errors | clouds | times | crossover | million | direct [dimension [particles or kernel]]\n",
+      argv[0]);
   return 2;
 }

@@ -169,7 +169,13 @@ BENCHMARK_CAPTURE(pair_sum, gaussian_force_energy, Interaction{GaussianInteracti
                   1e-6)
     ->ArgsProduct({{10000}, {1, 2, 3}});
 
-BENCHMARK_CAPTURE(replicas, log_force, logarithm)->Args({1000, 100})->Args({100, 1000})->Args({1, 10000});
+BENCHMARK_CAPTURE(replicas, log_force, logarithm)
+    ->Args({10000, 10})
+    ->Args({1000, 30})
+    ->Args({8, 100})
+    ->Args({1000, 100})
+    ->Args({100, 1000})
+    ->Args({1, 10000});
 BENCHMARK_CAPTURE(threads, log_force, logarithm)->ArgsProduct({{20000}, {1, 2}})->UseRealTime();
 BENCHMARK(noise)->Arg(1000);
 

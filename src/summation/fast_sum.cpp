@@ -64,38 +64,55 @@ struct Costs {
 };
 constexpr Costs costs;
 
-/// Of an unordered pair of the direct sum; narrower vectors take as many times longer.
+/// An unordered pair of the direct sum, seconds for d = 1, 2, 3, each axis beyond as the third; narrower
+/// vectors take as many times longer. near: of a near pair of the fast sum, over that.
+struct PairPrice {
+  std::array<double, 3> direct;
+  double near = 1.14;
+};
+
+const PairPrice& pair_price(simd::RadialKind kind) {
+  static constexpr PairPrice logarithm{{0.32e-9, 0.43e-9, 0.54e-9}},
+      inverse_first{{0.47e-9, 0.61e-9, 0.75e-9}}, inverse_square{{0.33e-9, 0.46e-9, 0.59e-9}},
+      distance{{0.38e-9, 0.52e-9, 0.66e-9}}, power{{0.82e-9, 0.98e-9, 1.14e-9}},
+      gaussian{{0.55e-9, 0.74e-9, 0.93e-9}}, morse{{1.70e-9, 1.84e-9, 2.47e-9}, 1.4};
+  switch (kind) {
+    case simd::RadialKind::Logarithm:
+      return logarithm;
+    case simd::RadialKind::InverseFirst:
+      return inverse_first;
+    case simd::RadialKind::InverseSquare:
+      return inverse_square;
+    case simd::RadialKind::Distance:
+      return distance;
+    case simd::RadialKind::Power:
+      return power;
+    case simd::RadialKind::Gaussian:
+      return gaussian;
+    case simd::RadialKind::Morse:
+      return morse;
+  }
+  return logarithm;
+}
+
 double direct_pair_seconds(simd::RadialKind kind, std::size_t d) {
-  struct Line {
-    double constant, per_axis;
-  };
-  const auto line = [kind]() -> Line {
-    switch (kind) {
-      case simd::RadialKind::Logarithm:
-        return {0.21e-9, 0.11e-9};
-      case simd::RadialKind::InverseFirst:
-        return {0.33e-9, 0.14e-9};
-      case simd::RadialKind::InverseSquare:
-        return {0.2e-9, 0.13e-9};
-      case simd::RadialKind::Distance:
-        return {0.24e-9, 0.14e-9};
-      case simd::RadialKind::Power:
-        return {0.66e-9, 0.16e-9};
-      case simd::RadialKind::Gaussian:
-        return {0.36e-9, 0.19e-9};
-      case simd::RadialKind::Morse:
-        return {1.18e-9, 0.48e-9};
-    }
-    return {};
-  }();
   constexpr double widest = 8.0;
-  return (line.constant + line.per_axis * static_cast<double>(d)) * widest /
+  const auto& price = pair_price(kind).direct;
+  const double beyond = d > 3 ? static_cast<double>(d - 3) * (price[2] - price[1]) : 0.0;
+  return (price[std::min<std::size_t>(d, 3) - 1] + beyond) * widest /
          static_cast<double>(simd::direct_kernels().lanes);
 }
 
 double direct_pair_seconds(const std::vector<RadialTerm>& terms, std::size_t d) {
   double sum = 0.0;
   for (const RadialTerm& term : terms) sum += direct_pair_seconds(term.kernel.kind, d);
+  return sum;
+}
+
+double near_pair_seconds(const std::vector<RadialTerm>& terms, std::size_t d) {
+  double sum = 0.0;
+  for (const RadialTerm& term : terms)
+    sum += pair_price(term.kernel.kind).near * direct_pair_seconds(term.kernel.kind, d);
   return sum;
 }
 
@@ -108,7 +125,6 @@ struct Prices {
 constexpr std::array<Prices, 3> prices_by_dimension = {{{7.0e-6, 9.4e-9, 4.1e-9, 8.0e-9, 0.35e-11},
                                                         {0.0, 1.28e-7, 5.0e-10, 3.1e-9, 5.4e-11},
                                                         {0.0, 4.4e-7, 4.0e-10, 5.2e-9, 7.6e-11}}};
-constexpr double near_over_direct = 1.14;   ///< the rest of a near pair
 constexpr double direct_coordinate = 1e-8;  ///< of the direct sum, per particle and axis
 
 /// Volume of the ball of radius r over the volume of the cube of edge 1.
@@ -916,7 +932,7 @@ double FastSum::expected_seconds(const std::vector<RadialTerm>& terms, std::size
   const double window = (width <= 8 ? 8.0 : 16.0) * std::pow(width, static_cast<double>(dimension) - 1.0);
   return prices.call + prices.mesh_node * layout.padded_nodes +
          static_cast<double>(particle_count) * (prices.window_node * window + prices.particle) +
-         layout.near_pairs * (near_over_direct * direct_pair_seconds(terms, dimension) +
+         layout.near_pairs * (near_pair_seconds(terms, dimension) +
                               prices.near_node * width * static_cast<double>(terms.size()));
 }
 

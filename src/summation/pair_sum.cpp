@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "core/compensated_sum.hpp"
@@ -41,6 +43,7 @@ class Tiling {
   }
 
   std::size_t block_count() const { return block_count_; }
+  std::size_t seats() const { return seats_; }       ///< blocks, and an empty one that makes them even
   std::size_t tables() const { return seats_ / 2; }  ///< tiles of each round but the first
   std::size_t round_count() const { return seats_ == 0 ? 0 : seats_; }
   std::size_t tile_count(std::size_t round) const { return round == 0 ? block_count_ : seats_ / 2; }
@@ -48,14 +51,14 @@ class Tiling {
   /// Blocks that meet in tile `index` of `round`; round 0: each block with itself. An empty range: no
   /// partner.
   std::pair<Range, Range> tile(std::size_t round, std::size_t index) const {
-    if (round == 0) return {block(index), block(index)};
     const auto [a, b] = pair(round, index);
     return {block(std::min(a, b)), block(std::max(a, b))};
   }
 
-  /// Numbers of the blocks at table `index` of a round > 0: the second moves to the next table, the first
-  /// (but for the one at table 0) to the one before.
+  /// Numbers of the blocks of a tile. In a round > 0 the second moves to the next table, the first (but for
+  /// the one at table 0) to the one before.
   std::pair<std::size_t, std::size_t> pair(std::size_t round, std::size_t index) const {
+    if (round == 0) return {index, index};
     const std::size_t circle = seats_ - 1, r = round - 1;
     return {index == 0 ? circle : (r + index) % circle, (r + circle - index) % circle};
   }
@@ -111,15 +114,15 @@ double periodic_tile(const PeriodicTerm& term, const Columns& c, Range rows, Ran
   return energy.value();
 }
 
-/// work(index, thread) for all indices below `count`. One thread needs no team, which would cost more than a
-/// small system.
+/// work(index, thread) for all indices below `count`, each thread in rising order. One thread needs no team,
+/// which would cost more than a small system.
 template <class Work>
 void in_parallel(std::int64_t count, int threads, const Work& work) {
   if (threads == 1) {
     for (std::int64_t index = 0; index < count; ++index) work(index, std::size_t{0});
     return;
   }
-#pragma omp parallel for schedule(dynamic) num_threads(threads)
+#pragma omp parallel for schedule(monotonic : dynamic) num_threads(threads)
   for (std::int64_t index = 0; index < count; ++index)
     work(index, static_cast<std::size_t>(omp_get_thread_num()));
 }
@@ -128,7 +131,8 @@ void in_parallel(std::int64_t count, int threads, const Work& work) {
 struct Workspace {
   AlignedVector<double> positions, forces;  ///< columns
   std::vector<double> tile_energies;
-  AlignedVector<double> scratch;  ///< (thread) inner loops in d > 3
+  std::vector<std::atomic<std::size_t>> next_round;  ///< (block) the one that it is ready for
+  AlignedVector<double> scratch;                     ///< (thread) inner loops in d > 3
   AlignedVector<float> single_positions, single_remainders, single_forces,
       single_scratch;  ///< the same in floats
   std::vector<std::size_t> order;
@@ -283,21 +287,42 @@ struct PairSum::Implementation {
     const auto sum_tiles = [&](const auto& tile) {
       std::ranges::fill(work.forces, 0.0);
       const Ring ring(tiling, options.ranks);
-      work.tile_energies.assign(tiling.block_count() + (tiling.round_count() - 1) * tiling.tables(),
-                                Ring::nothing);
-      std::size_t first = 0;
-      for (std::size_t round = 0; round < tiling.round_count(); ++round) {
-        const std::size_t count = tiling.tile_count(round);
-        in_parallel(static_cast<std::int64_t>(count), threads, [&](std::int64_t number, std::size_t thread) {
-          const auto index = static_cast<std::size_t>(number);
-          if (!ring.has(round, index)) return;
-          const auto [rows, cols] = tiling.tile(round, index);
-          work.tile_energies[first + index] = cols.begin < cols.end ? tile(columns, rows, cols, thread) : 0.0;
-        });
-        first += count;
-        if (round > 0 && round + 1 < tiling.round_count()) ring.turn(round, work, columns);
-      }
-      if (!options.ranks.alone()) {
+      const std::size_t diagonal = tiling.tile_count(0);
+      work.tile_energies.assign(diagonal + (tiling.round_count() - 1) * tiling.tables(), Ring::nothing);
+      // Threads meet at no round's end: a tile waits for what its own blocks have to do before.
+      const auto sum_rounds = [&](std::size_t first, std::size_t last) {
+        if (work.next_round.size() != tiling.seats())
+          work.next_round = std::vector<std::atomic<std::size_t>>(tiling.seats());
+        auto& next = work.next_round;
+        for (std::size_t block = 0; block < next.size(); ++block)
+          next[block] = block < diagonal ? first : std::max<std::size_t>(first, 1);
+        const auto start = [&](std::size_t round) {
+          return round == 0 ? 0 : diagonal + (round - 1) * tiling.tables();
+        };
+        in_parallel(
+            static_cast<std::int64_t>(start(last) - start(first)), threads,
+            [&](std::int64_t number, std::size_t thread) {
+              const std::size_t place = start(first) + static_cast<std::size_t>(number);
+              const std::size_t round = place < diagonal ? 0 : 1 + (place - diagonal) / tiling.tables();
+              const std::size_t index = place - start(round);
+              if (!ring.has(round, index)) return;
+              const auto [a, b] = tiling.pair(round, index);
+              for (const std::size_t block : {a, b}) {
+                while (next[block].load(std::memory_order_acquire) < round) std::this_thread::yield();
+              }
+              const auto [rows, cols] = tiling.tile(round, index);
+              work.tile_energies[place] = cols.begin < cols.end ? tile(columns, rows, cols, thread) : 0.0;
+              for (const std::size_t block : {a, b}) next[block].store(round + 1, std::memory_order_release);
+            });
+      };
+      const std::size_t rounds = tiling.round_count();
+      if (options.ranks.alone()) {
+        sum_rounds(0, rounds);
+      } else {
+        for (std::size_t round = 0; round < rounds; ++round) {
+          sum_rounds(round, round + 1);
+          if (round > 0 && round + 1 < rounds) ring.turn(round, work, columns);
+        }
         ring.gather(work, columns);
         options.ranks.add(work.tile_energies);
       }
@@ -363,10 +388,10 @@ struct PairSum::Implementation {
     return sum / (particles * particles);
   }
 
-  /// As many replicas as there are lanes, each with the bits that add_replica gives it. energies: may be
-  /// empty.
-  void add_lanes(Workspace& work, std::span<const double> positions, std::span<double> forces,
-                 std::span<double> energies) const {
+  /// As many replicas as there are lanes, each with the bits that add_replica gives it. next: positions that
+  /// will be asked for after these. energies: may be empty.
+  void add_lanes(Workspace& work, std::span<const double> positions, const double* next,
+                 std::span<double> forces, std::span<double> energies) const {
     const simd::DirectKernels& kernels = simd::direct_kernels();
     const std::size_t n = particle_count, d = dimension, lanes = kernels.lanes, size = n * d;
     const auto particles = static_cast<double>(n);
@@ -375,7 +400,6 @@ struct PairSum::Implementation {
       sums[r] = add_sums(work, positions.subspan(r * size, size), forces.subspan(r * size, size));
     work.positions.resize(lanes * size);
     work.forces.resize(lanes * size);
-    work.sums.resize(lanes * size);
     const Columns columns{work.positions.data(), work.forces.data(), n, d};
     kernels.interleave(positions.data(), size, work.positions.data());
     std::array<double, simd::padding> totals{};
@@ -387,13 +411,11 @@ struct PairSum::Implementation {
           const auto [rows, cols] = tiling.tile(round, index);
           if (cols.begin == cols.end) continue;
           kernels.replica_tile(term.kernel, columns, rows, cols,
-                               energies.empty() ? nullptr : tile_energies.data());
+                               energies.empty() ? nullptr : tile_energies.data(), {next, forces.data()});
           for (std::size_t r = 0; r < lanes; ++r) energy[r].add(tile_energies[r]);
         }
       }
-      kernels.separate(work.forces.data(), size, work.sums.data());
-      const double scale = term.force_scale / particles;
-      for (std::size_t at = 0; at < lanes * size; ++at) forces[at] += scale * work.sums[at];
+      kernels.add_separated(work.forces.data(), size, term.force_scale / particles, forces.data());
       for (std::size_t r = 0; r < lanes; ++r) totals[r] += term.energy_scale * energy[r].value();
     }
     for (std::size_t r = 0; r < energies.size(); ++r) energies[r] = sums[r] + mean_over_pairs(totals[r]);
@@ -564,9 +586,10 @@ struct PairSum::Implementation {
     const std::size_t groups = in_lanes() ? replica_count / lanes : 0;
     in_parallel(static_cast<std::int64_t>(groups), options.threads,
                 [&](std::int64_t index, std::size_t thread) {
-                  const auto first = static_cast<std::size_t>(index) * lanes;
+                  const auto group = static_cast<std::size_t>(index), first = group * lanes;
+                  const std::size_t next = std::min(group + workspaces.size(), groups - 1) * lanes;
                   add_lanes(workspaces[thread], positions.subspan(first * size, lanes * size),
-                            forces.subspan(first * size, lanes * size),
+                            positions.data() + next * size, forces.subspan(first * size, lanes * size),
                             energies.empty() ? energies : energies.subspan(first, lanes));
                 });
     const std::size_t grouped = groups * lanes, rest = replica_count - grouped;

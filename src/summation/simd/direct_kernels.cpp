@@ -10,6 +10,7 @@
 namespace {
 
 using Columns = rieszflow::simd::BasicColumns<Real>;
+using rieszflow::simd::Ahead;
 using rieszflow::simd::padding;
 using rieszflow::simd::Range;
 
@@ -164,32 +165,46 @@ RIESZFLOW_INLINE void exchange_blocks(Vec (&rows)[lanes], std::integer_sequence<
   }
 }
 
-/// lanes rows, from_row apart, become columns, and columns rows, to_row apart.
-RIESZFLOW_INLINE void transpose_block(const double* from, std::size_t from_row, double* to,
-                                      std::size_t to_row) {
-  Vec rows[lanes];
-  for (int i = 0; i < lanes; ++i) rows[i] = load(from + static_cast<std::size_t>(i) * from_row);
+/// Rows become columns and columns rows.
+RIESZFLOW_INLINE void transpose(Vec (&rows)[lanes]) {
   constexpr auto all = std::make_integer_sequence<int, lanes>();
   if constexpr (lanes > 4) exchange_blocks<4>(rows, all);
   if constexpr (lanes > 2) exchange_blocks<2>(rows, all);
   exchange_blocks<1>(rows, all);
-  for (int i = 0; i < lanes; ++i) store(to + static_cast<std::size_t>(i) * to_row, rows[i]);
+}
+
+/// block(at, count) for the numbers [at, at + count) of `size`, count = lanes but for the last.
+template <class Block>
+RIESZFLOW_INLINE void in_blocks(std::size_t size, const Block& block) {
+  std::size_t at = 0;
+  for (; at + lanes <= size; at += lanes) block(at, lanes);
+  if (at < size) block(at, static_cast<int>(size - at));
 }
 
 void interleave(const double* replicas, std::size_t size, double* in_lanes) {
-  std::size_t at = 0;
-  for (; at + lanes <= size; at += lanes) transpose_block(replicas + at, size, in_lanes + at * lanes, lanes);
-  for (; at < size; ++at) {
-    for (std::size_t r = 0; r < lanes; ++r) in_lanes[at * lanes + r] = replicas[r * size + at];
-  }
+  in_blocks(
+      size, [&](std::size_t at, int count) __attribute__((always_inline)) {
+        Vec rows[lanes];
+        for (std::size_t r = 0; r < lanes; ++r) rows[r] = load_first(replicas + r * size + at, count);
+        transpose(rows);
+        for (int i = 0; i < lanes; ++i) {
+          if (i < count) store(in_lanes + (at + static_cast<std::size_t>(i)) * lanes, rows[i]);
+        }
+      });
 }
 
-void separate(const double* in_lanes, std::size_t size, double* replicas) {
-  std::size_t at = 0;
-  for (; at + lanes <= size; at += lanes) transpose_block(in_lanes + at * lanes, lanes, replicas + at, size);
-  for (; at < size; ++at) {
-    for (std::size_t r = 0; r < lanes; ++r) replicas[r * size + at] = in_lanes[at * lanes + r];
-  }
+void add_separated(const double* in_lanes, std::size_t size, double scale, double* replicas) {
+  in_blocks(
+      size, [&](std::size_t at, int count) __attribute__((always_inline)) {
+        Vec rows[lanes];
+        for (int i = 0; i < lanes; ++i)
+          rows[i] = i < count ? load(in_lanes + (at + static_cast<std::size_t>(i)) * lanes) : Vec{};
+        transpose(rows);
+        for (std::size_t r = 0; r < lanes; ++r) {
+          double* const to = replicas + r * size + at;
+          store_first(to, load_first(to, count) + rounded(scale * rows[r]), count);
+        }
+      });
 }
 
 // One replica in each lane. Every sum is split and closed as in strip(), over columns that share a lane
@@ -202,14 +217,19 @@ RIESZFLOW_INLINE void replica_strip(const Kernel& kernel, Real softening, const 
                                     bool diagonal, std::size_t begin, std::size_t end,
                                     typename Kernel::Energy (&energies)[lanes]) {
   auto x = Rows<M, D>::of_replicas(c, i);
-  Vec sums[lanes][M][D];
+  // The sums of two, four, ... lanes of total(), which wait for as many others. Lanes come in the order in
+  // which total() joins them, so that few wait.
+  constexpr int levels = __builtin_ctz(lanes);
+  Vec waiting[levels + 1][M][D];
   if (diagonal) begin = i / lanes * lanes;
-  const std::size_t full = begin + (end - begin) / lanes * lanes;
-  for (std::size_t l = 0; l < lanes; ++l) {
+  // Energies take a masked group wherever strip() takes one: a compiler may contract a masked summand and a
+  // plain one differently.
+  const std::size_t plain = WithEnergy ? begin + (end - begin) / lanes * lanes : end;
+  for (int turn = 0; turn < lanes; ++turn) {
+    int l = 0;
+    for (int bit = 0; bit < levels; ++bit) l |= ((turn >> bit) & 1) << (levels - 1 - bit);
     Vec force[M][D] = {};
     typename Kernel::Energy energy = energies[l];
-    // Where strip() takes a masked group: a compiler may contract a masked product and a plain one
-    // differently.
     const auto masked = [&](std::size_t j) __attribute__((always_inline)) {
       const Int column = Int{} + static_cast<Whole>(j);
       Int present[M];
@@ -217,43 +237,56 @@ RIESZFLOW_INLINE void replica_strip(const Kernel& kernel, Real softening, const 
       group<Kernel, D, M, WithEnergy, true, false>(kernel, softening, c, x, force, j * D * lanes, present,
                                                    energy);
     };
-    std::size_t j = begin + l;
-    if (diagonal) {
+    std::size_t j = begin + static_cast<std::size_t>(l);
+    if (diagonal && (WithEnergy || j < i + M)) {
       if (i < j && j < end) masked(j);
       j += lanes;
     }
-    for (; j < full; j += lanes) {
+    for (; j < plain; j += lanes) {
       if constexpr (Kernel::rows_in_memory) asm volatile("" : "+m"(x));
       group<Kernel, D, M, WithEnergy, false, false>(kernel, softening, c, x, force, j * D * lanes, nullptr,
                                                     energy);
     }
     if (j < end) masked(j);
     energies[l] = energy;
+    int level = 0;
+    for (; (turn >> level) & 1; ++level) {
+      for (int m = 0; m < M; ++m) {
+        for (int k = 0; k < D; ++k) force[m][k] += waiting[level][m][k];
+      }
+    }
     for (int m = 0; m < M; ++m) {
-      for (int k = 0; k < D; ++k) sums[l][m][k] = force[m][k];
+      for (int k = 0; k < D; ++k) waiting[level][m][k] = force[m][k];
     }
   }
   for (int m = 0; m < M; ++m) {
     for (int k = 0; k < D; ++k) {
-      for (int width = lanes / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) sums[l][m][k] += sums[l + width][m][k];
-      }
       Real* const felt = c.forces + ((i + m) * D + k) * lanes;
-      store(felt, load(felt) + sums[0][m][k]);
+      store(felt, load(felt) + waiting[levels][m][k]);
     }
+  }
+}
+
+RIESZFLOW_INLINE void fetch(const Ahead& ahead, std::size_t begin, std::size_t end) {
+  constexpr std::size_t line = 64 / sizeof(double);
+  for (std::size_t at = begin; at < end; at += line) {
+    __builtin_prefetch(ahead.read + at, 0, 2);  // into the second-level cache
+    __builtin_prefetch(ahead.changed + at, 1, 2);
   }
 }
 
 template <class Kernel, int D, bool WithEnergy>
 void replica_tile(const Kernel& kernel, Real softening, const Columns& c, Range rows, Range cols,
-                  double* sums) {
+                  double* sums, const Ahead& ahead) {
   typename Kernel::Energy energies[lanes];
   std::size_t i = rows.begin;
   const bool diagonal = rows.begin == cols.begin;
   if (lanes >= 4 || !diagonal) {
-    for (; i + 4 <= rows.end; i += 4)
+    for (; i + 4 <= rows.end; i += 4) {
+      if (diagonal) fetch(ahead, i * D * lanes, (i + 4) * D * lanes);
       replica_strip<Kernel, D, 4, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end,
                                               energies);
+    }
   }
   for (; i < rows.end; ++i)
     replica_strip<Kernel, D, 1, WithEnergy>(kernel, softening, c, i, diagonal, cols.begin, cols.end,
@@ -268,26 +301,27 @@ void replica_tile(const Kernel& kernel, Real softening, const Columns& c, Range 
 
 template <class Kernel, bool WithEnergy>
 void replica_tile_of(const RadialKernel& parameters, const Columns& columns, Range rows, Range cols,
-                     double* sums) {
+                     double* sums, const Ahead& ahead) {
   const Kernel kernel(parameters);
   const Real softening = static_cast<Real>(parameters.softening_squared);
   const Columns c{columns.positions, columns.forces, lanes, columns.dimension, nullptr};
   switch (c.dimension) {
     case 1:
-      return replica_tile<Kernel, 1, WithEnergy>(kernel, softening, c, rows, cols, sums);
+      return replica_tile<Kernel, 1, WithEnergy>(kernel, softening, c, rows, cols, sums, ahead);
     case 2:
-      return replica_tile<Kernel, 2, WithEnergy>(kernel, softening, c, rows, cols, sums);
+      return replica_tile<Kernel, 2, WithEnergy>(kernel, softening, c, rows, cols, sums, ahead);
     case 3:
-      return replica_tile<Kernel, 3, WithEnergy>(kernel, softening, c, rows, cols, sums);
+      return replica_tile<Kernel, 3, WithEnergy>(kernel, softening, c, rows, cols, sums, ahead);
   }
 }
 
-void any_replica_tile(const RadialKernel& kernel, const Columns& c, Range rows, Range cols, double* sums) {
+void any_replica_tile(const RadialKernel& kernel, const Columns& c, Range rows, Range cols, double* sums,
+                      const Ahead& ahead) {
   with_kernel(kernel.kind, [&]<class Kernel>() {
     if (sums) {
-      replica_tile_of<Kernel, true>(kernel, c, rows, cols, sums);
+      replica_tile_of<Kernel, true>(kernel, c, rows, cols, sums, ahead);
     } else {
-      replica_tile_of<Kernel, false>(kernel, c, rows, cols, nullptr);
+      replica_tile_of<Kernel, false>(kernel, c, rows, cols, nullptr, ahead);
     }
     return 0.0;
   });
@@ -546,7 +580,7 @@ const SingleKernels RIESZFLOW_NAME(RIESZFLOW_SIMD_LEVEL){any_tile};
 #else
 extern const DirectKernels RIESZFLOW_SIMD_LEVEL;
 const DirectKernels RIESZFLOW_SIMD_LEVEL{
-    any_tile,   any_row,  any_pointwise, any_replica_tile,
-    interleave, separate, lanes,         RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
+    any_tile,   any_row,       any_pointwise, any_replica_tile,
+    interleave, add_separated, lanes,         RIESZFLOW_STRING(RIESZFLOW_SIMD_LEVEL)};
 #endif
 }  // namespace rieszflow::simd

@@ -67,6 +67,12 @@ struct Range {
   std::size_t begin = 0, end = 0;
 };
 
+/// What is read and what is changed after the tiles of a group of replicas, (particle, dimension, lane)
+/// numbers each: tiles on the diagonal ask the memory for it, strip by strip.
+struct Ahead {
+  const double *read, *changed;
+};
+
 struct DirectKernels {
   /// forces of both ranges += force_over_r (x_i - x_j) for all i in `rows`, j in `columns`, i != j; the
   /// ranges are equal or disjoint. Returns sum of W over the unordered pairs when `with_energy`, else 0.
@@ -85,11 +91,11 @@ struct DirectKernels {
   /// the order of `tile`, so that each replica has the bits that it has alone. energies: (lanes), overwritten
   /// by the sums of W unless null.
   void (*replica_tile)(const RadialKernel& kernel, const Columns& columns, Range rows, Range cols,
-                       double* energies);
+                       double* energies, const Ahead& ahead);
   /// `lanes` replicas of `size` numbers, one after the other, into lanes: number i of replica r at i lanes +
-  /// r; and back.
+  /// r; and back: replicas += scale times them, product and sum rounded.
   void (*interleave)(const double* replicas, std::size_t size, double* in_lanes);
-  void (*separate)(const double* in_lanes, std::size_t size, double* replicas);
+  void (*add_separated)(const double* in_lanes, std::size_t size, double scale, double* replicas);
   std::size_t lanes;
   const char* level;
 };

@@ -80,8 +80,20 @@ RIESZFLOW_INLINE Mask mask_of(Int present) {
 #endif
 #endif
 
+/// `count` numbers, 0 < count <= lanes, the other lanes 0.
+RIESZFLOW_INLINE Vec load_first(const Real* from, int count) {
+  if (count == lanes) return load(from);
+#if RIESZFLOW_AVX512
+  return RIESZFLOW_PACKED(_mm512_maskz_loadu)(static_cast<Mask>((1U << count) - 1U), from);
+#else
+  Vec v{};
+  for (int l = 0; l < count; ++l) v[l] = from[l];
+  return v;
+#endif
+}
 /// The first `count` lanes only, 0 < count <= lanes.
 RIESZFLOW_INLINE void store_first(Real* to, Vec v, int count) {
+  if (count == lanes) return store(to, v);
 #if RIESZFLOW_AVX512
   RIESZFLOW_PACKED(_mm512_mask_storeu)(to, static_cast<Mask>((1U << count) - 1U), v);
 #else
@@ -100,6 +112,15 @@ RIESZFLOW_INLINE Vec square_root(Vec v) {
   for (int l = 0; l < lanes; ++l) v[l] = __builtin_sqrt(v[l]);
   return v;
 #endif
+}
+
+/// v, a product that no later sum is contracted with: code for the baseline has no fused operation on this
+/// processor family, and its sums are to have the same bits.
+RIESZFLOW_INLINE Vec rounded(Vec v) {
+#if defined(__SSE2__)
+  asm("" : "+x"(v));
+#endif
+  return v;
 }
 
 /// Sum over lanes, pairwise.
