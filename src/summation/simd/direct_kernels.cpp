@@ -360,7 +360,7 @@ RIESZFLOW_INLINE void group_any(const Kernel& kernel, Real softening, const Colu
     const std::size_t first = j + static_cast<std::size_t>(v * lanes);
     const std::size_t at = (first / padding * c.dimension) * padding + first % padding;
     columns[v] = c.positions + at;
-    felt[v] = c.forces + at;
+    felt[v] = OneSided ? nullptr : c.forces + at;  // one-sided sums have none
     for (int m = 0; m < M; ++m) squared[v][m] = broadcast(softening);
   }
   const auto difference_of = [&](std::size_t k, int v, int m, Vec column) __attribute__((always_inline)) {
