@@ -34,19 +34,20 @@ struct Accuracy {
   int width;           ///< nodes of the window
   double window_band;  ///< wavenumber times mesh width up to which the window's aliases are at their floor
   double radius;       ///< r_c in mesh widths, for compact splits
+  double uneven;       ///< added to it where parts of the cloud may look like one point to the mesh
   FarField::Split split;
   std::size_t margin;  ///< nodes in which the sampled kernel bends back
 };
 
 constexpr std::array<Accuracy, 8> accuracies = {{
-    {1e-3, 5, 0.9, 2.5, {5.0, 8.0}, 12},
-    {1e-4, 6, 0.8, 3.5, {7.5, 11.0}, 12},
-    {1e-5, 7, 0.9, 4.5, {10.0, 13.0}, 16},
-    {1e-6, 8, 0.9, 6.0, {12.5, 15.5}, 20},
-    {1e-7, 10, 0.9, 7.5, {15.5, 18.0}, 24},
-    {1e-8, 11, 0.9, 8.5, {18.0, 20.0}, 28},
-    {1e-9, 12, 0.9, 9.5, {20.0, 22.5}, 32},
-    {1e-10, 14, 0.9, 10.5, {22.5, 25.0}, 36},
+    {1e-3, 5, 0.9, 2.5, 1.0, {5.0, 8.0}, 12},
+    {1e-4, 6, 0.8, 3.5, 0.75, {7.5, 11.0}, 12},
+    {1e-5, 7, 0.9, 4.5, 0.75, {10.0, 13.0}, 16},
+    {1e-6, 8, 0.9, 6.0, 0.75, {12.5, 15.5}, 20},
+    {1e-7, 10, 0.9, 7.5, 0.75, {15.5, 18.0}, 24},
+    {1e-8, 11, 0.9, 8.5, 0.75, {18.0, 20.0}, 28},
+    {1e-9, 12, 0.9, 9.5, 0.75, {20.0, 22.5}, 32},
+    {1e-10, 14, 0.9, 10.5, 0.75, {22.5, 25.0}, 36},
 }};
 
 const Accuracy& accuracy_for(double tolerance) {
@@ -185,7 +186,7 @@ struct Layout {
   /// In mesh widths. What is left of the spectrum beyond the mesh averages out over an even cloud, and adds
   /// up over many particles on few nodes.
   static double radius(const Shape& shape, const Cloud& cloud) {
-    return cloud.uneven ? shape.radius + 0.75 : shape.radius;
+    return cloud.uneven ? shape.radius + shape.accuracy.uneven : shape.radius;
   }
 
   Layout() = default;
