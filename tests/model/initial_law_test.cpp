@@ -50,6 +50,13 @@ void expect_inside(const ParticleEnsemble& ensemble, const Domain& domain) {
     ASSERT_TRUE(contains(domain, std::span<const double>(ensemble.positions).subspan(p, ensemble.dimension)));
 }
 
+/// Density of N(mean, deviation^2) over that at `mode`, so that far tails do not underflow.
+auto relative_density(double mean, double deviation, double mode) {
+  return [=](double x) {
+    return std::exp(-0.5 * (x - mode) * (x + mode - 2.0 * mean) / (deviation * deviation));
+  };
+}
+
 TEST(GaussianLaw, InABoxFollowsTheTruncatedDistributionFunction) {
   struct Case {
     double mean, deviation;
@@ -69,11 +76,8 @@ TEST(GaussianLaw, InABoxFollowsTheTruncatedDistributionFunction) {
     EXPECT_EQ(problem(law, box), std::nullopt);
     const ParticleEnsemble ensemble = sample(law, box, 4, 1000, 7);
     expect_inside(ensemble, box);
-    // The density relative to its mode, so that far tails do not underflow.
     const double mode = std::clamp(mean, -1.0, 2.0);
-    const auto density = [&, mean = mean, deviation = deviation](double x) {
-      return std::exp(-0.5 * (x - mode) * (x + mode - 2.0 * mean) / (deviation * deviation));
-    };
+    const auto density = relative_density(mean, deviation, mode);
     const double reach = std::min(3.0, 40.0 * deviation);
     const double low = std::max(-1.0, mode - reach);
     const double high = std::min(2.0, mode + reach);
@@ -247,9 +251,7 @@ TEST(CellAverages, OfAGaussianAgreeWithQuadratureAlsoFarInTheTails) {
     const Density density = cell_averages(GaussianLaw{{mean}, {deviation}}, box, grid);
     EXPECT_NEAR(mass(density), 1.0, 1e-14);
     const double mode = std::clamp(mean, -1.0, 2.0);
-    const auto f = [&](double x) {
-      return std::exp(-0.5 * (x - mode) * (x + mode - 2.0 * mean) / (deviation * deviation));
-    };
+    const auto f = relative_density(mean, deviation, mode);
     // The quadrature subdivides each cell, enough for the steepest tail here: e-folding length 1/1100 of the
     // domain.
     std::vector<double> cells(96);
