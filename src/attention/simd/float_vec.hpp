@@ -1,46 +1,19 @@
 #pragma once
-// Vectors of floats as wide as the processor that this file is compiled for. Included only by the sources of
-// this folder, which are compiled once for each processor level; everything has internal linkage, so that
-// code made for one level is never linked into another.
-#include <cstddef>
-#include <cstdint>
-#if defined(__SSE2__)
-#include <immintrin.h>
+// What the kernels of this folder compute with vectors of floats. Included only by its sources, which are
+// compiled once for each processor level.
+#if !defined(RIESZFLOW_SINGLE)
+#define RIESZFLOW_SINGLE
 #endif
+#include "core/simd/vector.hpp"
 
 namespace {
 
-#if defined(__AVX512F__) && defined(__AVX512DQ__)
-#define RIESZFLOW_AVX512 1
-constexpr int lanes = 16;
-#else
-#define RIESZFLOW_AVX512 0
-#if defined(__AVX2__)
-constexpr int lanes = 8;
-#else
-constexpr int lanes = 4;
-#endif
-#endif
-
-using Vec = float __attribute__((vector_size(4 * lanes)));
-using Int = std::int32_t __attribute__((vector_size(4 * lanes)));
-/// A Vec at an address that is a multiple of 4 only; may alias floats.
-// A typedef: clang drops the alignment of an alias declaration.
-typedef float UnalignedVec __attribute__((vector_size(4 * lanes), aligned(4), may_alias));
-
-#define RIESZFLOW_INLINE [[gnu::always_inline]] inline
-
-RIESZFLOW_INLINE Vec load(const float* from) { return *reinterpret_cast<const UnalignedVec*>(from); }
-RIESZFLOW_INLINE void store(float* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
-RIESZFLOW_INLINE Vec broadcast(float x) { return x - Vec{}; }
-RIESZFLOW_INLINE Int bits(Vec v) { return reinterpret_cast<Int>(v); }
-RIESZFLOW_INLINE Vec from_bits(Int i) { return reinterpret_cast<Vec>(i); }
 RIESZFLOW_INLINE Vec magnitude(Vec v) { return from_bits(bits(v) & 0x7fffffff); }
 
 /// Of numbers: what a NaN gives is not defined.
 RIESZFLOW_INLINE Vec larger(Vec a, Vec b) {
 #if RIESZFLOW_AVX512
-  return _mm512_maskz_max_ps(0xffff, a, b);  // the plain form warns: gcc bug 105593
+  return _mm512_maskz_max_ps(all_lanes, a, b);  // the plain form warns: gcc bug 105593
 #elif defined(__AVX2__)
   return _mm256_max_ps(a, b);
 #elif defined(__SSE2__)
@@ -93,7 +66,7 @@ RIESZFLOW_INLINE float largest(Vec v) {
 /// |z| <= 1/2 to 7.5e-8 in the largest relative error.
 RIESZFLOW_INLINE Vec exp2(Vec y) {
 #if RIESZFLOW_AVX512
-  const Vec n = _mm512_maskz_roundscale_ps(0xffff, y, 0);
+  const Vec n = _mm512_maskz_roundscale_ps(all_lanes, y, 0);
 #else
   y = larger(y, broadcast(-127.0F));
   const Vec shifted = y + 0x1.8p23F;
@@ -106,7 +79,7 @@ RIESZFLOW_INLINE Vec exp2(Vec y) {
   p = p * z + 0.6931469670644327F;
   p = p * z + 1.0000000716546718F;
 #if RIESZFLOW_AVX512
-  return _mm512_maskz_scalef_ps(0xffff, p, n);
+  return _mm512_maskz_scalef_ps(all_lanes, p, n);
 #else
   const Int scale = (bits(shifted) - bits(broadcast(0x1.8p23F)) + 127) << 23;  // n = -127: the number 0
   return p * from_bits(scale);
