@@ -183,7 +183,10 @@ def damaged_checkpoints(program, scratch, times, chance):
     check = Check("checkpoint truncated or with a flipped bit")
     path, out = config(scratch, end=4.0), scratch / "damaged"
     _, seconds = reference(program, path, out)
-    ran = program.run("run", path, "--out", out, "--quiet", "--force", "--max-wall", f"{seconds / 3:.3f}s")
+    for share in (3, 10, 30, 100):  # the machine may have been slower a moment ago
+        ran = program.run("run", path, "--out", out, "--quiet", "--force", "--max-wall", f"{seconds / share:.3f}s")
+        if ran.returncode == INTERRUPTED:
+            break
     assert ran.returncode == INTERRUPTED, f"exit {ran.returncode}: {ran.stderr}"
     checkpoint = out / "checkpoint.h5"
     whole = checkpoint.read_bytes()
