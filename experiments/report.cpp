@@ -259,9 +259,14 @@ Json summary_of(const fs::path& path) {
 
 void write_report(const fs::path& directory) {
   const Json summary = summary_of(directory / "summary.json");
-  if (summary.value("experiment", "") == "learn") return learning::write_learning_report(directory);
-  if (summary.value("experiment", "") == "attention") return attention::write_report(directory);
-  if (summary.value("type", "") == "stationary") return stationary_states::write_report(directory);
+  try {
+    if (summary.value("experiment", "") == "learn") return learning::write_learning_report(directory);
+    if (summary.value("experiment", "") == "attention") return attention::write_report(directory);
+    if (summary.value("type", "") == "stationary") return stationary_states::write_report(directory);
+  } catch (const Json::exception& problem) {
+    throw io::FileError((directory / "summary.json").string() +
+                        ": cannot read: another version wrote it, or it is damaged: " + problem.what());
+  }
   const io::RunReader run(directory / "run.h5");
   io::Manifest manifest = run.manifest();
   const fs::path folder = directory / "figures";
@@ -278,8 +283,7 @@ void write_report(const fs::path& directory) {
   std::string page = page_start(title);
   page += "<h1>" + escaped(title) + "</h1>\n<p class=\"soft\">" + kind + "</p>\n" +
           status_line(manifest["status"]);
-  if (!manifest["warning"].empty())
-    page += warning(manifest["warning"]);
+  if (!manifest["warning"].empty()) page += warning(manifest["warning"]);
   page += "<div class=\"top\">\n<div>\n<h2>Model</h2>\n" + model_in_words(manifest["model"]) + extent_of(run);
   page += made_by(manifest["command_line"]) + "</div>\n<div>\n<h2>Final values</h2>\n" + final_values(run) +
           checks(run) + "</div>\n</div>\n";

@@ -374,5 +374,17 @@ TEST_F(Run, TheReportIsRebuilt) {
   EXPECT_GT(fs::file_size(folder_ / "results/report.html"), 1000u);
 }
 
+TEST_F(Run, AReportOfASummaryOfAnotherVersionIsRefusedByName) {
+  fs::create_directory(folder_ / "old");
+  for (const char* experiment : {"learn", "attention"}) {
+    write("old/summary.json",
+          std::string("{\"experiment\": \"") + experiment + "\", \"table\": [], \"differences\": [{}]}");
+    const Ran ran = run({"report", "old"});
+    EXPECT_EQ(ran.code, 4);
+    EXPECT_NE(ran.err.find("old/summary.json: cannot read: another version wrote it"), std::string::npos)
+        << ran.err;
+  }
+}
+
 }  // namespace
 }  // namespace rieszflow::test
