@@ -11,12 +11,12 @@ int main(int argc, char** argv) {
   double sum = 0.0, last = 0.0;
   for (int repeat = 0; repeat < 20; ++repeat) {
 #pragma omp parallel for schedule(dynamic) num_threads(2)
+    for (int k = 0; k < 10000; ++k) values[static_cast<std::size_t>(k)] = k + repeat;
+#pragma omp parallel for schedule(static) reduction(+ : sum) num_threads(2)  // each thread has a half
     for (int k = 0; k < 10000; ++k) {
-      values[static_cast<std::size_t>(k)] = k + repeat;
+      sum += values[static_cast<std::size_t>(k)];
       if (race) last = k;
     }
-#pragma omp parallel for reduction(+ : sum) num_threads(2)
-    for (int k = 0; k < 10000; ++k) sum += values[static_cast<std::size_t>(k)];
   }
   std::printf("%g %g\n", sum, last);
   return 0;

@@ -53,7 +53,8 @@ RIESZFLOW_INLINE void near_group(const Kernel& kernel, const FarPolynomials& far
   }
   for (int k = 0; k < D; ++k) {
     double* const theirs = c.forces + k * c.stride + j;
-    Vec felt = load(theirs);
+    // The lanes behind `count` may be another thread's.
+    Vec felt = Present == Lanes::All ? load(theirs) : load_first(theirs, count);
     for (int m = 0; m < rows; ++m) {
       force[m][k] += over_r[m] * difference[m][k];
       felt -= over_r[m] * difference[m][k];
