@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <cstdlib>
 #include <span>
@@ -20,7 +21,16 @@ std::string version_text() {
                      info.compiler, info.libraries);
 }
 
+/// Arrays of megabytes go back to the system when they are freed. By glibc's default each one that is freed
+/// raises the size from which that is so, up to 32 MB, and a run keeps holes of that size.
+void give_large_arrays_back() {
+#if defined(M_MMAP_THRESHOLD)
+  if (std::getenv("MALLOC_MMAP_THRESHOLD_") == nullptr) mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
 int front_door(int argc, char** argv) {
+  give_large_arrays_back();
   for (const char* argument : std::span(argv + 1, static_cast<std::size_t>(argc - 1))) {
     shell_line += " " + shell_quoted(argument);
   }
