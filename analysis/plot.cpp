@@ -325,7 +325,7 @@ std::string script(const Figure& figure) {
       "set tics nomirror out scale 0.6 textcolor rgb '#333333'\n"
       "set xlabel offset 0,0.7 textcolor rgb '#222222'\nset ylabel textcolor rgb '#222222'\n"
       "{}"
-      "set key bmargin left horizontal Left reverse samplen 1.8 width 2 spacing 1.1 maxrows 3 textcolor rgb "
+      "set key bmargin center horizontal Left reverse samplen 1.8 width 2 spacing 1.1 maxrows 3 textcolor rgb "
       "'#222222' noenhanced\n",
       figure.width, height_with_legend(figure), has_map ? 15 : 3,
       has_map ? "" : "set grid xtics ytics lw 0.6 lc rgb '#e3e3e3'\n");
