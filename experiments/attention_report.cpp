@@ -321,9 +321,8 @@ std::vector<std::string> phase_a_findings(const Json& alignments) {
     if (line.at("layer") != 0 || !line.at("variant").get<std::string>().ends_with("/kernel")) continue;
     const Json& ratio = line.at("ratio");
     out.push_back(
-        fmt::format("{}, {}: phase A {} raises the held-out alignment of layer 0 from {:.4f} to {:.4f}; at "
-                    "least 3-fold in "
-                    "{} and 10-fold in {} of {} seeds; |q|^2/sqrt(d) = {:.2f}.",
+        fmt::format("{}, {}: phase A {} takes the held-out alignment of layer 0 from {:.4f} to {:.4f}; at "
+                    "least 3-fold in {} and 10-fold in {} of {} seeds; |q|^2/sqrt(d) = {:.2f}.",
                     experiment_of(line, alignments), line.at("variant").get<std::string>(),
                     line.at("placed").get<std::string>(), line.at("alignment_before").get<double>(),
                     line.at("alignment_after").get<double>(), line.at("seeds_above_3").get<int>(),

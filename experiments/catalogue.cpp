@@ -233,7 +233,7 @@ Section particles() {
           .occurrence = Occurrence::Optional,
           .meaning = "the finite-N side; leave out to run the density alone",
           .keys = {
-              required("count", Integer{.lower = 1, .upper = largest_count}, std::int64_t{1000}, "", "N"),
+              required("count", Integer{.lower = 1, .upper = largest_count}, std::int64_t{100}, "", "N"),
               defaulted("replicas", Integer{.lower = 1, .upper = largest_count}, std::int64_t{8}, "",
                         "independent copies, for standard errors"),
               required("timestep",

@@ -267,6 +267,10 @@ void write_report(const fs::path& directory) {
     throw io::FileError((directory / "summary.json").string() +
                         ": cannot read: another version wrote it, or it is damaged: " + problem.what());
   }
+  if (fs::exists(directory / "rows.json") && !fs::exists(directory / "run.h5"))
+    throw io::FileError(directory.string() +
+                        ": cannot report: it holds a study or a verification; the same command with --resume "
+                        "keeps all its rows and writes the report anew");
   const io::RunReader run(directory / "run.h5");
   io::Manifest manifest = run.manifest();
   const fs::path folder = directory / "figures";

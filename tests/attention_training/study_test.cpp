@@ -209,12 +209,14 @@ TEST(AttentionConfig, NamesWhatIsWrongInARegime) {
   try {
     map_of("wrong",
            "[[regime]]\nnorms = [\"hold\"]\n[[regime]]\ndatasets = [\"selection-17\"]\n"
-           "[[regime]]\nexponents = [4]\n[[dataset]]\ntype = \"selection\"\n");
+           "[[regime]]\nexponents = [4]\n[[regime]]\nvariants = [\"bag_of_bigrams\"]\n"
+           "[[dataset]]\ntype = \"selection\"\n");
     FAIL();
   } catch (const config::ConfigError& error) {
     const std::string text = error.what();
-    for (const char* part : {"\"hold\" is not allowed", "no [[dataset]] is \"selection-17\"",
-                             "dimension 4 of a head", "two of them are \"selection-16\""})
+    for (const char* part :
+         {"\"hold\" is not allowed", "no [[dataset]] is \"selection-17\"", "dimension 4 of a head",
+          "two of them are \"selection-16\"", "is bag_of_bigrams alone"})
       EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
 }

@@ -256,6 +256,13 @@ TEST_F(Run, AStudyNamesItsRowsWithAnUnstableTimestep) {
         << text;
   }
   EXPECT_NE(run({"study", "steps.toml", "--dry-run"}).err.find("warning: "), std::string::npos);
+  // Its report needs the study: --resume measures nothing again and writes it.
+  const Ran report = run({"report", "out/steps"});
+  EXPECT_EQ(report.code, 4);
+  EXPECT_NE(report.err.find("the same command with --resume"), std::string::npos) << report.err;
+  fs::remove(folder_ / "out/steps/report.html");
+  EXPECT_EQ(run({"study", "steps.toml", "--resume"}).code, 0);
+  EXPECT_TRUE(fs::exists(folder_ / "out/steps/report.html"));
 }
 
 TEST_F(Run, ABlowUpIsAFaultOfTheMathematicsAndKeepsWhatWasComputed) {

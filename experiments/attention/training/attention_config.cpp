@@ -235,6 +235,14 @@ Regime regime(const Axes& axes, const Fixed& fixed, Table& model, Table& phase_a
   return out;
 }
 
+/// A bag of bigrams is one of text.
+void require_rows(const Axes& axes, const std::vector<Source>& sources, Table& table) {
+  const bool has_text =
+      std::ranges::any_of(axes.sources, [&](std::size_t k) { return sources[k].is_text(); });
+  if (!has_text && std::ranges::all_of(axes.variants, [](const Variant& v) { return v.is_bag; }))
+    table.problem("variants", "is bag_of_bigrams alone, which only a data set of type \"text\" has");
+}
+
 }  // namespace
 
 std::optional<Variant> variant_named(const std::string& name) {
@@ -300,11 +308,17 @@ Assembly assemble(const Request& request) {
   if (phase_a != nullptr && phase_a->good()) read_phase_a(*phase_a, size, fixed, axes);
   for (std::size_t k = 0; k < question.sources.size(); ++k) axes.sources.push_back(k);
   if (model != nullptr && model->good() && phase_a != nullptr && phase_a->good()) {
-    for (Table* table : document->tables("regime"))
-      if (table->good())
-        question.regimes.push_back(
-            regime(axes_of(*table, axes, size, question.sources), fixed, *table, *table));
-    if (document->tables("regime").empty()) question.regimes.push_back(regime(axes, fixed, *model, *phase_a));
+    for (Table* table : document->tables("regime")) {
+      if (!table->good()) continue;
+      const Axes own = axes_of(*table, axes, size, question.sources);
+      require_rows(own, question.sources, *table);
+      question.regimes.push_back(regime(own, fixed, *table, *table));
+    }
+    if (document->tables("regime").empty()) {
+      if (Table* table = document->table("study"); table != nullptr && table->good())
+        require_rows(axes, question.sources, *table);
+      question.regimes.push_back(regime(axes, fixed, *model, *phase_a));
+    }
   }
   document->throw_problems();
   return {std::move(question), document->resolved()};
