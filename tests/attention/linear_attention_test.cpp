@@ -212,7 +212,8 @@ TEST(FusedAttention, GivesTheSameBitsTwiceAndOnAnyNumberOfThreads) {
   for (const AttentionKind kind : with_features) {
     const std::vector<float> once = sample.attention(kind);
     EXPECT_EQ(once, sample.attention(kind));
-    for (const int threads : {2, 3, 7}) EXPECT_EQ(once, sample.attention(kind, threads)) << name(kind);
+    // The most first: LLVM's OpenMP 14 loses memory when a later loop has more threads.
+    for (const int threads : {7, 3, 2}) EXPECT_EQ(once, sample.attention(kind, threads)) << name(kind);
   }
   Sample shorter(700, 2, 16, 32);
   EXPECT_EQ(shorter.attention(AttentionKind::Softmax), shorter.attention(AttentionKind::Softmax, 3));
