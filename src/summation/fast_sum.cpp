@@ -68,37 +68,33 @@ constexpr Costs costs;
 /// An unordered pair of the direct sum, seconds for d = 1, 2, 3, each axis beyond as the third; narrower
 /// vectors take as many times longer. near: of a near pair of the fast sum, over that.
 struct PairPrice {
-  std::array<double, 3> direct;
+  std::array<double, 3> direct{};
   double near = 1.14;
 };
 
-const PairPrice& pair_price(simd::RadialKind kind) {
-  static constexpr PairPrice logarithm{{0.32e-9, 0.43e-9, 0.54e-9}},
-      inverse_first{{0.47e-9, 0.61e-9, 0.75e-9}}, inverse_square{{0.33e-9, 0.46e-9, 0.59e-9}},
-      distance{{0.38e-9, 0.52e-9, 0.66e-9}}, power{{0.82e-9, 0.98e-9, 1.14e-9}},
-      gaussian{{0.55e-9, 0.74e-9, 0.93e-9}}, morse{{1.70e-9, 1.84e-9, 2.47e-9}, 1.4};
+PairPrice pair_price(simd::RadialKind kind) {
   switch (kind) {
     case simd::RadialKind::Logarithm:
-      return logarithm;
+      return {{0.32e-9, 0.43e-9, 0.54e-9}};
     case simd::RadialKind::InverseFirst:
-      return inverse_first;
+      return {{0.47e-9, 0.61e-9, 0.75e-9}};
     case simd::RadialKind::InverseSquare:
-      return inverse_square;
+      return {{0.33e-9, 0.46e-9, 0.59e-9}};
     case simd::RadialKind::Distance:
-      return distance;
+      return {{0.38e-9, 0.52e-9, 0.66e-9}};
     case simd::RadialKind::Power:
-      return power;
+      return {{0.82e-9, 0.98e-9, 1.14e-9}};
     case simd::RadialKind::Gaussian:
-      return gaussian;
+      return {{0.55e-9, 0.74e-9, 0.93e-9}};
     case simd::RadialKind::Morse:
-      return morse;
+      return {{1.70e-9, 1.84e-9, 2.47e-9}, 1.4};
   }
-  return logarithm;
+  return {};
 }
 
 double direct_pair_seconds(simd::RadialKind kind, std::size_t d) {
   constexpr double widest = 8.0;
-  const auto& price = pair_price(kind).direct;
+  const auto price = pair_price(kind).direct;
   const double beyond = d > 3 ? static_cast<double>(d - 3) * (price[2] - price[1]) : 0.0;
   return (price[std::min<std::size_t>(d, 3) - 1] + beyond) * widest /
          static_cast<double>(simd::direct_kernels().lanes);
